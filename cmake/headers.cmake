@@ -1,5 +1,5 @@
 # The headers, one list for each room; tests/checks/layering.py --write keeps it.
-set(LOADAX_CORE_ROOMS core umbrella)
+set(LOADAX_CORE_ROOMS core array umbrella)
 
 set(LOADAX_HEADERS_core
   core/barrier.hpp
@@ -13,6 +13,14 @@ set(LOADAX_HEADERS_core
   core/random.hpp
   core/shape.hpp
   core/thread_context.hpp
+)
+
+set(LOADAX_HEADERS_array
+  array/host_array.hpp
+  array/leaf_path.hpp
+  array/reflect.hpp
+  array/structure.hpp
+  array/view.hpp
 )
 
 set(LOADAX_HEADERS_umbrella

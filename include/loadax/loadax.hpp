@@ -1,6 +1,11 @@
 // Everything that needs no engine beyond fmt and Boost.Regex.
 #pragma once
 
+#include <loadax/array/host_array.hpp>
+#include <loadax/array/leaf_path.hpp>
+#include <loadax/array/reflect.hpp>
+#include <loadax/array/structure.hpp>
+#include <loadax/array/view.hpp>
 #include <loadax/core/barrier.hpp>
 #include <loadax/core/checked.hpp>
 #include <loadax/core/element_type.hpp>

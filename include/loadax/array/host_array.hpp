@@ -1,0 +1,125 @@
+// An n-dimensional array of its own memory on the host.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include <loadax/array/structure.hpp>
+#include <loadax/core/element_type.hpp>
+#include <loadax/core/error.hpp>
+#include <loadax/core/shape.hpp>
+
+namespace loadax {
+inline namespace v0 {
+
+/// Alignment of array memory, in bytes: a cache line, and the widest vector register.
+inline constexpr std::size_t array_alignment = 64;
+
+/// A dense, row-major array with value semantics: a copy copies the elements.
+/// Memory is aligned to `array_alignment` bytes.
+template <class T>
+class HostArray {
+  static_assert(Element<T>, "loadax: an array element must be trivially copyable");
+
+ public:
+  using value_type = T;
+
+  /// No elements: shape [0].
+  HostArray() = default;
+
+  /// Elements are zero.
+  /// @throws ArgumentError where the element count overflows
+  explicit HostArray(const Shape& shape) : HostArray(shape, Uninitialized{}) {
+    if (size_ > 0) std::memset(static_cast<void*>(data()), 0, size_ * sizeof(T));
+  }
+
+  /// Elements are copied from `values`, row-major.
+  /// @throws ArgumentError where there are more or fewer than the shape holds
+  template <class Range>
+    requires requires(const Range& values) {
+      { *std::begin(values) } -> std::convertible_to<T>;
+      std::end(values);
+    }
+  HostArray(const Shape& shape, const Range& values) : HostArray(shape, Uninitialized{}) {
+    const auto given =
+        static_cast<std::size_t>(std::distance(std::begin(values), std::end(values)));
+    if (given != size_)
+      throw ArgumentError(fmt::format("HostArray: {} values for shape {}, which holds {}", given,
+                                      bracketed(shape), size_),
+                          "give one value for each element, row by row");
+    std::copy(std::begin(values), std::end(values), data());
+  }
+  HostArray(const Shape& shape, std::initializer_list<T> values)
+      : HostArray(shape, std::span<const T>(values.begin(), values.size())) {}
+
+  /// Elements have no particular value: for memory that is about to be written whole.
+  static HostArray uninitialized(const Shape& shape) { return HostArray(shape, Uninitialized{}); }
+
+  HostArray(const HostArray& other) : HostArray(other.shape_, Uninitialized{}) {
+    if (size_ > 0) std::memcpy(static_cast<void*>(data()), other.data(), size_ * sizeof(T));
+  }
+  HostArray(HostArray&& other) noexcept
+      : shape_(std::exchange(other.shape_, Shape{0})),
+        size_(std::exchange(other.size_, 0)),
+        data_(std::move(other.data_)) {}
+  HostArray& operator=(HostArray other) noexcept {
+    std::swap(shape_, other.shape_);
+    std::swap(size_, other.size_);
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~HostArray() = default;
+
+  const Shape& shape() const noexcept { return shape_; }
+  std::size_t rank() const noexcept { return shape_.size(); }
+  /// Number of elements.
+  std::size_t size() const noexcept { return size_; }
+  T* data() noexcept { return data_.get(); }
+  const T* data() const noexcept { return data_.get(); }
+  /// The elements, row-major.
+  std::span<T> values() noexcept { return {data(), size_}; }
+  std::span<const T> values() const noexcept { return {data(), size_}; }
+
+  friend bool operator==(const HostArray& a, const HostArray& b) {
+    return a.shape_ == b.shape_ && std::ranges::equal(a.values(), b.values());
+  }
+
+ private:
+  struct Uninitialized {};
+  struct Free {
+    void operator()(T* p) const noexcept {
+      ::operator delete(static_cast<void*>(p), std::align_val_t{array_alignment});
+    }
+  };
+
+  HostArray(const Shape& shape, Uninitialized) : shape_(shape), size_(element_count(shape)) {
+    if (size_ == 0) return;
+    const auto bytes = checked_multiply(size_, sizeof(T));
+    if (!bytes)
+      throw ArgumentError(fmt::format("HostArray: shape {} of {}-byte elements has more than "
+                                      "2^64 bytes",
+                                      bracketed(shape), sizeof(T)),
+                          "check the sizes for an overflow");
+    data_.reset(static_cast<T*>(::operator new(*bytes, std::align_val_t{array_alignment})));
+  }
+
+  Shape shape_{0};
+  std::size_t size_ = 0;
+  std::unique_ptr<T[], Free> data_;
+};
+
+template <class T>
+struct structure<HostArray<T>> : leaf_structure<T> {};
+
+}  // namespace v0
+}  // namespace loadax

@@ -1,0 +1,160 @@
+// The public fields of an aggregate, without macros: how many, references to them, their names.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace loadax {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t max_fields = 16;
+
+/// Converts to whatever a field is, but not to the aggregate itself.
+template <class Self>
+struct AnyField {
+  template <class T>
+    requires(!std::is_same_v<std::remove_cvref_t<T>, Self>)
+  constexpr operator T() const noexcept {
+    __builtin_unreachable();  // only ever named, in unevaluated operands
+  }
+};
+
+/// Whether T{{any}, {any}, ...} is well-formed. A braced clause initialises exactly one field, so
+/// that C arrays and std::array do not take several clauses.
+template <class T, std::size_t... I>
+consteval bool takes_braced(std::index_sequence<I...>) {
+  return requires { T{{(void(I), AnyField<T>{})}...}; };
+}
+template <class T, std::size_t... I>
+consteval bool takes_plain(std::index_sequence<I...>) {
+  return requires { T{(void(I), AnyField<T>{})...}; };
+}
+
+template <class T, std::size_t N>
+consteval bool takes_braced_up_to() {
+  if constexpr (N == 0) {
+    return false;
+  } else {
+    return takes_braced<T>(std::make_index_sequence<N>{}) || takes_braced_up_to<T, N - 1>();
+  }
+}
+
+template <class T, std::size_t N>
+consteval std::size_t count_fields() {
+  if constexpr (N == 0) {
+    return 0;
+  } else if constexpr (takes_braced<T>(std::make_index_sequence<N>{})) {
+    return N;
+  } else if constexpr (takes_plain<T>(std::make_index_sequence<N>{}) &&
+                       !takes_braced_up_to<T, N - 1>()) {
+    return N;
+  } else {
+    return count_fields<T, N - 1>();
+  }
+}
+
+/// As many as take an empty brace, which leaves nothing to choose between a field's constructors;
+/// where a field has no default, as the above can tell.
+template <class T>
+consteval std::size_t count_fields() {
+  // clang-format off
+  if constexpr (requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 17;
+  else if constexpr (requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 16;
+  else if constexpr (requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 15;
+  else if constexpr (requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 14;
+  else if constexpr (requires { T{{},{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 13;
+  else if constexpr (requires { T{{},{},{},{},{},{},{},{},{},{},{},{}}; }) return 12;
+  else if constexpr (requires { T{{},{},{},{},{},{},{},{},{},{},{}}; }) return 11;
+  else if constexpr (requires { T{{},{},{},{},{},{},{},{},{},{}}; }) return 10;
+  else if constexpr (requires { T{{},{},{},{},{},{},{},{},{}}; }) return 9;
+  else if constexpr (requires { T{{},{},{},{},{},{},{},{}}; }) return 8;
+  else if constexpr (requires { T{{},{},{},{},{},{},{}}; }) return 7;
+  else if constexpr (requires { T{{},{},{},{},{},{}}; }) return 6;
+  else if constexpr (requires { T{{},{},{},{},{}}; }) return 5;
+  else if constexpr (requires { T{{},{},{},{}}; }) return 4;
+  else if constexpr (requires { T{{},{},{}}; }) return 3;
+  else if constexpr (requires { T{{},{}}; }) return 2;
+  else if constexpr (requires { T{{}}; }) return 1;
+  else return count_fields<T, max_fields + 1>();
+  // clang-format on
+}
+
+/// How many fields an aggregate has; max_fields + 1 stands for any larger number.
+template <class T>
+inline constexpr std::size_t field_count = count_fields<std::remove_cvref_t<T>>();
+
+/// A tuple of references to the fields, in order of declaration.
+template <class T, std::size_t N = field_count<T>>
+constexpr auto tie_fields(T& v) {
+  static_assert(N >= 1 && N <= max_fields,
+                "loadax: a type whose fields are read must have between 1 and 16 public fields");
+  // clang-format off
+  if constexpr (N == 1) { auto& [a] = v; return std::tie(a); }
+  else if constexpr (N == 2) { auto& [a, b] = v; return std::tie(a, b); }
+  else if constexpr (N == 3) { auto& [a, b, c] = v; return std::tie(a, b, c); }
+  else if constexpr (N == 4) { auto& [a, b, c, d] = v; return std::tie(a, b, c, d); }
+  else if constexpr (N == 5) { auto& [a, b, c, d, e] = v; return std::tie(a, b, c, d, e); }
+  else if constexpr (N == 6) { auto& [a, b, c, d, e, f] = v; return std::tie(a, b, c, d, e, f); }
+  else if constexpr (N == 7) { auto& [a, b, c, d, e, f, g] = v; return std::tie(a, b, c, d, e, f, g); }
+  else if constexpr (N == 8) { auto& [a, b, c, d, e, f, g, h] = v; return std::tie(a, b, c, d, e, f, g, h); }
+  else if constexpr (N == 9) { auto& [a, b, c, d, e, f, g, h, i] = v; return std::tie(a, b, c, d, e, f, g, h, i); }
+  else if constexpr (N == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = v; return std::tie(a, b, c, d, e, f, g, h, i, j); }
+  else if constexpr (N == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = v; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
+  else if constexpr (N == 12) { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = v; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l); }
+  else if constexpr (N == 13) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = v; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m); }
+  else if constexpr (N == 14) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = v; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n); }
+  else if constexpr (N == 15) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = v; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o); }
+  else if constexpr (N == 16) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = v; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p); }
+  // clang-format on
+}
+
+/// Storage whose members have addresses, which name the fields, but are never read.
+template <class T>
+union Shadow {
+  char none;
+  T value;
+  constexpr Shadow() : none{} {}
+  constexpr ~Shadow() {}
+};
+template <class T>
+inline Shadow<T> shadow{};
+
+template <class Pointer>
+struct FieldPointer {
+  Pointer pointer;
+};
+template <class Pointer>
+FieldPointer(Pointer) -> FieldPointer<Pointer>;
+
+template <auto Pointer>
+consteval std::string_view pretty_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+/// The last identifier before the last brace: compilers end with `... value.Type::name)}`.
+consteval std::string_view last_identifier(std::string_view pretty) {
+  const auto is_identifier = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  std::size_t end = pretty.rfind('}');
+  while (end > 0 && !is_identifier(pretty[end - 1])) --end;
+  std::size_t start = end;
+  while (start > 0 && is_identifier(pretty[start - 1])) --start;
+  return pretty.substr(start, end - start);
+}
+
+/// The name of field I of T.
+template <class T, std::size_t I, std::size_t N = field_count<T>>
+consteval std::string_view field_name() {
+  constexpr auto pointer = &std::get<I>(tie_fields<const T, N>(shadow<T>.value));
+  return last_identifier(pretty_name<FieldPointer{pointer}>());
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace loadax
