@@ -1,5 +1,5 @@
 # The headers, one list for each room; tests/checks/layering.py --write keeps it.
-set(LOADAX_CORE_ROOMS core array umbrella)
+set(LOADAX_CORE_ROOMS core array device mesh umbrella)
 
 set(LOADAX_HEADERS_core
   core/barrier.hpp
@@ -21,6 +21,25 @@ set(LOADAX_HEADERS_array
   array/reflect.hpp
   array/structure.hpp
   array/view.hpp
+)
+
+set(LOADAX_HEADERS_device
+  device/device.hpp
+  device/simulated_topology.hpp
+  device/topology.hpp
+)
+
+set(LOADAX_HEADERS_mesh
+  mesh/axis_names.hpp
+  mesh/create_device_mesh.hpp
+  mesh/device_grid.hpp
+  mesh/hybrid_mesh_shape.hpp
+  mesh/infer_mesh_shape.hpp
+  mesh/mesh.hpp
+  mesh/mesh_config.hpp
+  mesh/mesh_shape.hpp
+  mesh/rules.hpp
+  mesh/scope.hpp
 )
 
 set(LOADAX_HEADERS_umbrella

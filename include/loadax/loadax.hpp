@@ -17,3 +17,16 @@
 #include <loadax/core/random.hpp>
 #include <loadax/core/shape.hpp>
 #include <loadax/core/thread_context.hpp>
+#include <loadax/device/device.hpp>
+#include <loadax/device/simulated_topology.hpp>
+#include <loadax/device/topology.hpp>
+#include <loadax/mesh/axis_names.hpp>
+#include <loadax/mesh/create_device_mesh.hpp>
+#include <loadax/mesh/device_grid.hpp>
+#include <loadax/mesh/hybrid_mesh_shape.hpp>
+#include <loadax/mesh/infer_mesh_shape.hpp>
+#include <loadax/mesh/mesh.hpp>
+#include <loadax/mesh/mesh_config.hpp>
+#include <loadax/mesh/mesh_shape.hpp>
+#include <loadax/mesh/rules.hpp>
+#include <loadax/mesh/scope.hpp>

@@ -1,0 +1,108 @@
+// Names of a mesh's axes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include <loadax/core/error.hpp>
+#include <loadax/core/shape.hpp>
+#include <loadax/mesh/mesh_shape.hpp>
+
+namespace loadax {
+inline namespace v0 {
+
+template <std::size_t Names, std::size_t Rank>
+concept one_name_for_each_mesh_axis = Names == Rank;
+
+namespace detail {
+
+inline void check_axis_names(std::span<const std::string> names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty())
+      throw ArgumentError(fmt::format("axis {} of {} has an empty name", i, bracketed(names)),
+                          "give every axis a name");
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+        names.begin() + static_cast<std::ptrdiff_t>(i))
+      throw ArgumentError(fmt::format("axis name '{}' twice in {}", names[i], bracketed(names)),
+                          "give every axis a name of its own");
+  }
+}
+
+/// Where a name stands.
+/// @throws ArgumentError that lists the known names
+inline std::size_t find_axis(std::span<const std::string> names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    throw ArgumentError(fmt::format("no mesh axis '{}'", name),
+                        fmt::format("the axes are {}", bracketed(names)));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+}  // namespace detail
+
+/// One name for each axis of a mesh, all different, none empty.
+template <std::size_t Rank = dynamic_rank>
+class AxisNames {
+ public:
+  static constexpr std::size_t static_rank = Rank;
+
+  template <std::convertible_to<std::string_view>... S>
+    requires one_name_for_each_mesh_axis<sizeof...(S), Rank>
+  AxisNames(const S&... names)  // NOLINT(google-explicit-constructor)
+      : names_{std::string(std::string_view(names))...} {
+    detail::check_axis_names(names_);
+  }
+  template <std::convertible_to<std::string_view>... S>
+    requires(sizeof...(S) != Rank)
+  AxisNames(const S&...) = delete;                // loadax: give one name for each mesh axis
+  AxisNames(std::array<std::string, Rank> names)  // NOLINT(google-explicit-constructor)
+      : names_(std::move(names)) {
+    detail::check_axis_names(names_);
+  }
+
+  static constexpr std::size_t size() noexcept { return Rank; }
+  std::span<const std::string> values() const noexcept { return names_; }
+  bool operator==(const AxisNames&) const = default;
+
+ private:
+  std::array<std::string, Rank> names_;
+};
+
+template <>
+class AxisNames<dynamic_rank> {
+ public:
+  static constexpr std::size_t static_rank = dynamic_rank;
+
+  template <std::convertible_to<std::string_view>... S>
+  AxisNames(const S&... names)  // NOLINT(google-explicit-constructor)
+      : names_{std::string(std::string_view(names))...} {
+    detail::check_axis_names(names_);
+  }
+  AxisNames(std::vector<std::string> names)  // NOLINT(google-explicit-constructor)
+      : names_(std::move(names)) {
+    detail::check_axis_names(names_);
+  }
+  template <std::size_t R>
+    requires(R != dynamic_rank)
+  AxisNames(const AxisNames<R>& names)  // NOLINT(google-explicit-constructor)
+      : names_(names.values().begin(), names.values().end()) {}
+
+  std::size_t size() const noexcept { return names_.size(); }
+  std::span<const std::string> values() const noexcept { return names_; }
+  bool operator==(const AxisNames&) const = default;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace v0
+}  // namespace loadax

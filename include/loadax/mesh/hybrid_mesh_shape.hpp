@@ -1,0 +1,105 @@
+// A mesh shape of two levels: within a granule (a node, a slice) and across granules.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <variant>
+
+#include <fmt/core.h>
+
+#include <loadax/mesh/mesh_shape.hpp>
+
+namespace loadax {
+inline namespace v0 {
+
+namespace detail {
+
+template <std::size_t Ici, std::size_t Dcn>
+struct same_rank {
+  static_assert(Ici == Dcn,
+                "loadax: HybridMeshShape needs ici_mesh_shape and dcn_mesh_shape of the same rank "
+                "(one size for each mesh axis in both)");
+  static constexpr std::size_t value = Ici;
+};
+
+}  // namespace detail
+
+/// Axis k of the mesh has ici_mesh_shape[k] * dcn_mesh_shape[k] devices: the first over the fast
+/// interconnect within a granule, the second over the network across granules.
+template <std::size_t Rank = dynamic_rank>
+struct HybridMeshShape {
+  MeshShape<Rank> ici_mesh_shape, dcn_mesh_shape;
+
+  operator HybridMeshShape<dynamic_rank>() const  // NOLINT(google-explicit-constructor)
+    requires(Rank != dynamic_rank)
+  {
+    return {ici_mesh_shape, dcn_mesh_shape};
+  }
+  bool operator==(const HybridMeshShape&) const = default;
+};
+
+template <std::size_t Ici, std::size_t Dcn>
+HybridMeshShape(MeshShape<Ici>, MeshShape<Dcn>)
+    -> HybridMeshShape<detail::same_rank<Ici, Dcn>::value>;
+template <std::size_t Ici, std::size_t Dcn, std::integral I, std::integral J>
+HybridMeshShape(const I (&)[Ici], const J (&)[Dcn])
+    -> HybridMeshShape<detail::same_rank<Ici, Dcn>::value>;
+
+/// "ici [1, 8] x dcn [4, 1]"
+template <std::size_t Rank>
+std::string to_string(const HybridMeshShape<Rank>& shape) {
+  return fmt::format("ici {} x dcn {}", to_string(shape.ici_mesh_shape),
+                     to_string(shape.dcn_mesh_shape));
+}
+
+/// A MeshShape or a HybridMeshShape: what MeshConfig and MeshRule hold.
+template <std::size_t Rank = dynamic_rank>
+class AnyMeshShape {
+ public:
+  AnyMeshShape(const MeshShape<Rank>& shape) : value_(shape) {}  // NOLINT
+  /// A template, so that `{{4, 2}}` means a MeshShape and nothing else.
+  template <std::same_as<HybridMeshShape<Rank>> Hybrid>
+  AnyMeshShape(const Hybrid& shape) : value_(shape) {}  // NOLINT
+  template <std::integral... I>
+    requires one_size_for_each_mesh_axis<sizeof...(I), Rank> ||
+             (Rank == dynamic_rank && sizeof...(I) >= 1)
+  AnyMeshShape(I... sizes) : value_(MeshShape<Rank>(sizes...)) {}  // NOLINT
+  template <std::integral... I>
+    requires(Rank != dynamic_rank && sizeof...(I) != Rank)
+  AnyMeshShape(I...) = delete;  // loadax: give one size for each mesh axis
+  template <std::size_t R>
+    requires(Rank == dynamic_rank && R != dynamic_rank)
+  AnyMeshShape(const AnyMeshShape<R>& shape)  // NOLINT(google-explicit-constructor)
+      : value_(
+            std::visit([](const auto& s) { return AnyMeshShape(of(s)); }, shape.value()).value()) {}
+
+  const std::variant<MeshShape<Rank>, HybridMeshShape<Rank>>& value() const noexcept {
+    return value_;
+  }
+  std::size_t rank() const {
+    const auto* plain = std::get_if<0>(&value_);
+    return plain ? plain->rank() : std::get<1>(value_).ici_mesh_shape.rank();
+  }
+  bool operator==(const AnyMeshShape&) const = default;
+
+ private:
+  template <std::size_t R>
+  static MeshShape<Rank> of(const MeshShape<R>& shape) {
+    return shape;
+  }
+  template <std::size_t R>
+  static HybridMeshShape<Rank> of(const HybridMeshShape<R>& shape) {
+    return shape;
+  }
+
+  std::variant<MeshShape<Rank>, HybridMeshShape<Rank>> value_;
+};
+
+template <std::size_t Rank>
+std::string to_string(const AnyMeshShape<Rank>& shape) {
+  return std::visit([](const auto& s) { return to_string(s); }, shape.value());
+}
+
+}  // namespace v0
+}  // namespace loadax

@@ -1,0 +1,3 @@
+// error: loadax: give one size for each mesh axis
+#include <loadax/mesh/mesh_config.hpp>
+auto config = loadax::MeshConfig<2>{.mesh_shape = {4, 2, 1}, .mesh_axis_names = {"data", "model"}};
