@@ -1,5 +1,5 @@
 # The headers, one list for each room; tests/checks/layering.py --write keeps it.
-set(LOADAX_CORE_ROOMS core array device mesh umbrella)
+set(LOADAX_CORE_ROOMS core array device comm mesh umbrella)
 
 set(LOADAX_HEADERS_core
   core/barrier.hpp
@@ -27,6 +27,13 @@ set(LOADAX_HEADERS_device
   device/device.hpp
   device/simulated_topology.hpp
   device/topology.hpp
+)
+
+set(LOADAX_HEADERS_comm
+  comm/any_communicator.hpp
+  comm/communicator.hpp
+  comm/in_process.hpp
+  comm/reduce.hpp
 )
 
 set(LOADAX_HEADERS_mesh

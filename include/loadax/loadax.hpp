@@ -6,6 +6,10 @@
 #include <loadax/array/reflect.hpp>
 #include <loadax/array/structure.hpp>
 #include <loadax/array/view.hpp>
+#include <loadax/comm/any_communicator.hpp>
+#include <loadax/comm/communicator.hpp>
+#include <loadax/comm/in_process.hpp>
+#include <loadax/comm/reduce.hpp>
 #include <loadax/core/barrier.hpp>
 #include <loadax/core/checked.hpp>
 #include <loadax/core/element_type.hpp>
