@@ -1,5 +1,5 @@
 # The headers, one list for each room; tests/checks/layering.py --write keeps it.
-set(LOADAX_CORE_ROOMS core array device comm mesh umbrella)
+set(LOADAX_CORE_ROOMS core array device comm mesh data format umbrella)
 
 set(LOADAX_HEADERS_core
   core/barrier.hpp
@@ -47,6 +47,29 @@ set(LOADAX_HEADERS_mesh
   mesh/mesh_shape.hpp
   mesh/rules.hpp
   mesh/scope.hpp
+)
+
+set(LOADAX_HEADERS_data
+  data/batch.hpp
+  data/collate.hpp
+  data/dataloader.hpp
+  data/dataset.hpp
+  data/engine.hpp
+  data/engine_state.hpp
+  data/epoch_view.hpp
+  data/example.hpp
+  data/field.hpp
+  data/load_failure.hpp
+  data/map.hpp
+  data/progress.hpp
+  data/shuffle.hpp
+  data/simple_dataset.hpp
+  data/slice.hpp
+  data/transforms.hpp
+)
+
+set(LOADAX_HEADERS_format
+  format/idx.hpp
 )
 
 set(LOADAX_HEADERS_umbrella
