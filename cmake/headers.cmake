@@ -1,5 +1,5 @@
 # The headers, one list for each room; tests/checks/layering.py --write keeps it.
-set(LOADAX_CORE_ROOMS core array device comm mesh data format umbrella)
+set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding umbrella)
 
 set(LOADAX_HEADERS_core
   core/barrier.hpp
@@ -70,6 +70,14 @@ set(LOADAX_HEADERS_data
 
 set(LOADAX_HEADERS_format
   format/idx.hpp
+)
+
+set(LOADAX_HEADERS_sharding
+  sharding/batch_spec.hpp
+  sharding/named_sharding.hpp
+  sharding/partition_spec.hpp
+  sharding/process_local.hpp
+  sharding/reshard_plan.hpp
 )
 
 set(LOADAX_HEADERS_umbrella

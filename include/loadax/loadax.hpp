@@ -51,3 +51,8 @@
 #include <loadax/mesh/mesh_shape.hpp>
 #include <loadax/mesh/rules.hpp>
 #include <loadax/mesh/scope.hpp>
+#include <loadax/sharding/batch_spec.hpp>
+#include <loadax/sharding/named_sharding.hpp>
+#include <loadax/sharding/partition_spec.hpp>
+#include <loadax/sharding/process_local.hpp>
+#include <loadax/sharding/reshard_plan.hpp>
