@@ -1,5 +1,5 @@
 # The headers, one list for each room; tests/checks/layering.py --write keeps it.
-set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding umbrella)
+set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding placement umbrella)
 
 set(LOADAX_HEADERS_core
   core/barrier.hpp
@@ -78,6 +78,19 @@ set(LOADAX_HEADERS_sharding
   sharding/partition_spec.hpp
   sharding/process_local.hpp
   sharding/reshard_plan.hpp
+)
+
+set(LOADAX_HEADERS_placement
+  placement/array.hpp
+  placement/copy_batch.hpp
+  placement/device_memory.hpp
+  placement/global_to_host_array.hpp
+  placement/host_to_global_device_array.hpp
+  placement/runtime.hpp
+  placement/specs.hpp
+  placement/strided_copy.hpp
+  placement/team.hpp
+  placement/with_sharding_constraint.hpp
 )
 
 set(LOADAX_HEADERS_umbrella

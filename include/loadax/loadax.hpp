@@ -51,6 +51,16 @@
 #include <loadax/mesh/mesh_shape.hpp>
 #include <loadax/mesh/rules.hpp>
 #include <loadax/mesh/scope.hpp>
+#include <loadax/placement/array.hpp>
+#include <loadax/placement/copy_batch.hpp>
+#include <loadax/placement/device_memory.hpp>
+#include <loadax/placement/global_to_host_array.hpp>
+#include <loadax/placement/host_to_global_device_array.hpp>
+#include <loadax/placement/runtime.hpp>
+#include <loadax/placement/specs.hpp>
+#include <loadax/placement/strided_copy.hpp>
+#include <loadax/placement/team.hpp>
+#include <loadax/placement/with_sharding_constraint.hpp>
 #include <loadax/sharding/batch_spec.hpp>
 #include <loadax/sharding/named_sharding.hpp>
 #include <loadax/sharding/partition_spec.hpp>

@@ -1,0 +1,96 @@
+#include <memory>
+#include <utility>
+
+#include <loadax/device/simulated_topology.hpp>
+#include <loadax/mesh/create_device_mesh.hpp>
+#include <loadax/placement/array.hpp>
+#include <loadax/placement/host_to_global_device_array.hpp>
+
+#include "support/catch.hpp"
+#include "support/expect.hpp"
+
+namespace lx = loadax;
+using loadax_test::contains;
+using loadax_test::message_of;
+
+namespace {
+
+/// Memory that the processor cannot read, as far as arrays know.
+class FarMemory final : public lx::DeviceMemory {
+ public:
+  bool is_host() const noexcept override { return false; }
+  lx::Event copy_in(const lx::StridedCopy& copy, lx::Stream*) override { return run(copy); }
+  lx::Event copy_out(const lx::StridedCopy& copy, lx::Stream*) override { return run(copy); }
+  lx::Event copy_between(const lx::StridedCopy& copy, lx::DeviceMemory&, lx::Stream*) override {
+    return run(copy);
+  }
+
+ private:
+  static lx::Event run(const lx::StridedCopy& copy) {
+    lx::run_on_host(copy);
+    return {};
+  }
+  void* do_allocate(std::size_t bytes) override {
+    return ::operator new(bytes, std::align_val_t{64});
+  }
+  void do_deallocate(void* data, std::size_t) noexcept override {
+    ::operator delete(data, std::align_val_t{64});
+  }
+};
+
+lx::Mesh mesh_of(int devices) {
+  const lx::SimulatedTopology topology{{.nodes = 1, .devices_per_node = devices}};
+  return {lx::create_device_mesh(lx::MeshShape{devices}, topology), {"data"}};
+}
+
+}  // namespace
+
+TEST_CASE("an array is a shared handle to its shards", "[placement]") {
+  lx::MeshScope scope{mesh_of(4)};
+  const lx::HostArray<int> host({8}, {0, 1, 2, 3, 4, 5, 6, 7});
+  auto array = lx::host_to_global_device_array(host, lx::P("data"));
+  CHECK_FALSE(array.is_shared());
+  const auto copy = array;
+  CHECK(array.is_shared());
+  CHECK(copy.addressable_shards()[2].data == array.addressable_shards()[2].data);
+  const auto& shard = array.addressable_shards()[2];
+  CHECK(shard.device.id == 2);
+  CHECK(shard.index == lx::Box{{4, 6}});
+  CHECK(shard.shape == lx::Shape{2});
+  CHECK(shard.replica_id == 0);
+  CHECK(shard.values()[1] == 5);
+  CHECK(array.shape() == lx::Shape{8});
+}
+
+TEST_CASE("an array keeps its runtime and memory alive", "[placement]") {
+  lx::Array<int> array;
+  std::weak_ptr<lx::Runtime> runtime;
+  {
+    const auto mine = std::make_shared<lx::Runtime>();
+    runtime = mine;
+    lx::MeshScope scope{mesh_of(2), mine};
+    array = lx::host_to_global_device_array(lx::HostArray<int>({2}, {5, 6}));
+  }
+  CHECK_FALSE(runtime.expired());
+  CHECK(array.addressable_shards()[1].values()[0] == 6);
+  array = {};
+  CHECK(runtime.expired());
+}
+
+TEST_CASE("an empty array says so", "[placement]") {
+  const lx::Array<float> none;
+  CHECK_FALSE(none.has_value());
+  CHECK(
+      contains(message_of<lx::StateError>([&] { (void)none.shape(); }), {"empty Array", "hint:"}));
+}
+
+TEST_CASE("arrays work over memory that the processor cannot read; views of it do not",
+          "[placement]") {
+  const auto runtime = std::make_shared<lx::Runtime>(
+      lx::InProcessCommunicator(), [](const lx::Device&) { return std::make_shared<FarMemory>(); });
+  lx::MeshScope scope{mesh_of(2), runtime};
+  const auto array = lx::host_to_global_device_array(lx::HostArray<int>({2}, {5, 6}));
+  CHECK(contains(
+      message_of<lx::NotSupportedError>([&] { (void)array.addressable_shards()[0].values(); }),
+      {"not in host memory", "hint:"}));
+}
