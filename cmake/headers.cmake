@@ -1,5 +1,5 @@
 # The headers, one list for each room; tests/checks/layering.py --write keeps it.
-set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding placement umbrella)
+set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding placement spmd umbrella)
 
 set(LOADAX_HEADERS_core
   core/barrier.hpp
@@ -91,6 +91,18 @@ set(LOADAX_HEADERS_placement
   placement/strided_copy.hpp
   placement/team.hpp
   placement/with_sharding_constraint.hpp
+)
+
+set(LOADAX_HEADERS_spmd
+  spmd/arena.hpp
+  spmd/axis_groups.hpp
+  spmd/collectives.hpp
+  spmd/device_context.hpp
+  spmd/inout.hpp
+  spmd/shard_map.hpp
+  spmd/step_results.hpp
+  spmd/step_state.hpp
+  spmd/traffic.hpp
 )
 
 set(LOADAX_HEADERS_umbrella

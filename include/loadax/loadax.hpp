@@ -66,3 +66,12 @@
 #include <loadax/sharding/partition_spec.hpp>
 #include <loadax/sharding/process_local.hpp>
 #include <loadax/sharding/reshard_plan.hpp>
+#include <loadax/spmd/arena.hpp>
+#include <loadax/spmd/axis_groups.hpp>
+#include <loadax/spmd/collectives.hpp>
+#include <loadax/spmd/device_context.hpp>
+#include <loadax/spmd/inout.hpp>
+#include <loadax/spmd/shard_map.hpp>
+#include <loadax/spmd/step_results.hpp>
+#include <loadax/spmd/step_state.hpp>
+#include <loadax/spmd/traffic.hpp>

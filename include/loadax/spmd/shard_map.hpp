@@ -1,0 +1,229 @@
+// Running one function on all devices of a mesh, each with its own shards.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include <loadax/array/structure.hpp>
+#include <loadax/array/view.hpp>
+#include <loadax/core/error.hpp>
+#include <loadax/mesh/mesh.hpp>
+#include <loadax/placement/array.hpp>
+#include <loadax/placement/runtime.hpp>
+#include <loadax/placement/specs.hpp>
+#include <loadax/placement/with_sharding_constraint.hpp>
+#include <loadax/sharding/named_sharding.hpp>
+#include <loadax/sharding/partition_spec.hpp>
+#include <loadax/spmd/device_context.hpp>
+#include <loadax/spmd/inout.hpp>
+#include <loadax/spmd/step_results.hpp>
+#include <loadax/spmd/step_state.hpp>
+#include <loadax/spmd/traffic.hpp>
+
+namespace loadax {
+inline namespace v0 {
+
+/// A step: made by `shard_map`, called like a function with arrays. Copies share the step.
+/// Thread-safe: calls take turns.
+template <class F, class InSpecs, class OutSpec>
+class ShardMap {
+  static constexpr std::size_t arity = std::tuple_size_v<InSpecs>;
+
+ public:
+  ShardMap(const Mesh& mesh, InSpecs in_specs, OutSpec out_spec, F code)
+      : step_(std::make_shared<Step>(mesh, std::move(in_specs), std::move(out_spec),
+                                     std::move(code))) {}
+
+  /// Runs the code on all local devices at once and returns its result.
+  ///
+  /// An argument is an array, a structure of arrays, or `inout` of one. The code of a device gets
+  /// the context and, for each argument, the same structure of ConstViews (Views for inout) of its
+  /// shards. Arguments that lie otherwise than their in_spec says are moved first; inout ones are
+  /// not. It returns nothing, a number (equal on all devices: the first one's is returned), or a
+  /// structure of views or HostArrays: those become shards of arrays that lie as the out_spec says.
+  /// @throws what the code of a device threw, as it was, when all devices have stopped
+  /// @throws ArgumentError, naming the argument and leaf, where an argument does not fit its spec
+  /// @throws StateError where the arguments are of another runtime, or devices miss a collective
+  /// @complexity a dispatch to the devices' threads; copies of what is moved and returned
+  /// @collective yes, among the processes of the mesh
+  template <class... Args>
+  auto operator()(Args&&... args) const {
+    static_assert(sizeof...(Args) == arity,
+                  "loadax: shard_map needs one in_spec for each argument");
+    static_assert(((ArrayStructure<Args> || detail::is_inout<std::remove_cvref_t<Args>>) && ...),
+                  "loadax: an argument of a step must be an array, a structure of arrays, or "
+                  "inout(...) of one");
+    return call(std::index_sequence_for<Args...>(), args...);
+  }
+
+  /// What this process's devices moved in this step's calls so far, by collective.
+  Traffic traffic() const { return step_->state.total_traffic(); }
+  void reset_traffic() { step_->state.reset_traffic(); }
+
+ private:
+  struct Step {
+    Step(const Mesh& mesh, InSpecs in, OutSpec out, F f)
+        : in_specs(std::move(in)),
+          out_spec(std::move(out)),
+          code(std::move(f)),
+          state(mesh, current_runtime()) {
+      std::apply([&](const auto&... spec) { (check(mesh, spec), ...); }, in_specs);
+      check(mesh, out_spec);
+    }
+    /// That a spec, or each one of a structure, fits the mesh.
+    static void check(const Mesh& mesh, const auto& specs) {
+      for_each_leaf(
+          [&](const LeafPath& path, const PartitionSpec& spec) {
+            detail::naming_leaf(path, [&] { NamedSharding(mesh, spec); });
+          },
+          specs);
+    }
+
+    InSpecs in_specs;
+    OutSpec out_spec;
+    F code;
+    detail::StepState state;
+  };
+
+  template <std::size_t... I, class... Args>
+  auto call(std::index_sequence<I...>, Args&... args) const {
+    auto& state = step_->state;
+    // First all arguments that are only read, so that an inout one that shares their buffers
+    // leaves them as they are.
+    auto placed =
+        std::tuple<Placed<Args>...>{this->template place<I>(args, std::get<I>(step_->in_specs))...};
+    const auto run = [&](DeviceContext& context, [[maybe_unused]] std::size_t k) {
+      return std::invoke(std::as_const(step_->code), context, views(std::get<I>(placed), k)...);
+    };
+    using Result = std::invoke_result_t<decltype(run)&, DeviceContext&, std::size_t>;
+    const auto prepare = [&] {
+      std::set<const void*> seen;
+      (own_buffers<I>(std::get<I>(placed), seen), ...);
+    };
+    if constexpr (std::is_void_v<Result>) {
+      state.run(prepare, [&](std::size_t k) {
+        DeviceContext context(state, k);
+        run(context, k);
+      });
+    } else {
+      detail::StepResults<Result> results(state.mesh().local_positions().size());
+      state.run(prepare, [&](std::size_t k) {
+        DeviceContext context(state, k);
+        results.keep(k, run(context, k), state.arena(k));
+      });
+      return results.assemble(state.mesh(), step_->out_spec, state.runtime());
+    }
+  }
+
+  template <class Arg>
+  using Placed = std::remove_cvref_t<Arg>;
+
+  template <std::size_t I, class Arg, class Spec>
+  Placed<Arg> place(Arg& arg, const Spec& spec) const {
+    auto& state = step_->state;
+    const auto check = [&](const LeafPath& path, const auto& array, const PartitionSpec& wanted) {
+      if (array.runtime() != state.runtime())
+        throw StateError(fmt::format("argument {}: {}the array was placed with another runtime "
+                                     "than the step's",
+                                     I, path.prefix()),
+                         "make the step and place its arguments in the same MeshScope");
+      if constexpr (detail::is_inout<Placed<Arg>>) {
+        NamedSharding sharding(state.mesh(), wanted);
+        sharding.check(array.shape());
+        if (!array.sharding().is_equivalent_to(sharding, array.shape().size()))
+          throw ArgumentError(
+              fmt::format("argument {}: {}an inout array lies as {}, the step's in_spec is {}", I,
+                          path.prefix(), to_string(array.sharding()), to_string(sharding)),
+              "place it with the step's in_spec: it is not moved behind your back");
+      }
+    };
+    if constexpr (detail::is_inout<Placed<Arg>>) {
+      for_each_leaf(check, arg.get(), spec);
+      return arg;
+    } else {
+      for_each_leaf(check, arg, spec);
+      try {
+        return detail::constrain(state.mesh(), arg, spec);
+      } catch (const ArgumentError& error) {
+        throw ArgumentError(fmt::format("argument {}: {}", I, error.what()));
+      }
+    }
+  }
+
+  template <std::size_t I, class Arg>
+  static void own_buffers(Arg& arg, std::set<const void*>& seen) {
+    if constexpr (detail::is_inout<Arg>) {
+      for_each_leaf(
+          [&](const LeafPath& path, auto& array) {
+            if (array.is_shared()) array = detail::with_own_buffers(array);
+            for (const auto& shard : array.addressable_shards())
+              if (shard.data != nullptr && !seen.insert(shard.data).second)
+                throw ArgumentError(
+                    fmt::format("argument {}: {}the same array is inout twice", I, path.prefix()),
+                    "give each array that the step changes once");
+          },
+          arg.get());
+    }
+  }
+
+  /// The argument's shards on local device k.
+  template <class Arg>
+  static auto views(Arg& arg, std::size_t k) {
+    if constexpr (detail::is_inout<Arg>) {
+      return map_structure<View>(
+          [k](const LeafPath&, auto& array) {
+            using T = typename structure<std::remove_cvref_t<decltype(array)>>::element_type;
+            const auto view = array.addressable_shards()[k].view();
+            return View<T>(const_cast<T*>(view.data()), view.shape());
+          },
+          arg.get());
+    } else {
+      return map_structure<ConstView>(
+          [k](const LeafPath&, const auto& array) { return array.addressable_shards()[k].view(); },
+          arg);
+    }
+  }
+
+  std::shared_ptr<Step> step_;
+};
+
+/// Maps a function over the shards of its arguments, as JAX's shard_map:
+/// `code(context, shards...)` is the program of one device (see DeviceContext). There is one
+/// in_spec for each argument; an in_spec or out_spec is one PartitionSpec for a whole argument or,
+/// in an `std::tuple` of in_specs, a structure of specs. The code is called by several threads at
+/// once and must be callable as const. The runtime is the one in scope.
+/// @throws ArgumentError for a spec that does not fit the mesh; StateError where the runtime does
+/// not reach the mesh's processes
+template <class... InSpecs, class OutSpec, class F>
+ShardMap<F, std::tuple<InSpecs...>, OutSpec> shard_map(const Mesh& mesh,
+                                                       std::tuple<InSpecs...> in_specs,
+                                                       OutSpec out_spec, F code) {
+  return {mesh, std::move(in_specs), std::move(out_spec), std::move(code)};
+}
+
+/// The same with a braced list of specs.
+template <std::size_t N, class OutSpec, class F>
+auto shard_map(const Mesh& mesh, const PartitionSpec (&in_specs)[N], OutSpec out_spec, F code) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return shard_map(mesh, std::make_tuple(in_specs[I]...), std::move(out_spec), std::move(code));
+  }(std::make_index_sequence<N>());
+}
+
+/// The same for a function of one argument.
+template <class OutSpec, class F>
+auto shard_map(const Mesh& mesh, const PartitionSpec& in_spec, OutSpec out_spec, F code) {
+  return shard_map(mesh, std::make_tuple(in_spec), std::move(out_spec), std::move(code));
+}
+
+}  // namespace v0
+}  // namespace loadax
