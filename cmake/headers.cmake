@@ -1,5 +1,5 @@
 # The headers, one list for each room; tests/checks/layering.py --write keeps it.
-set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding placement spmd umbrella)
+set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding placement spmd feed umbrella)
 
 set(LOADAX_HEADERS_core
   core/barrier.hpp
@@ -103,6 +103,11 @@ set(LOADAX_HEADERS_spmd
   spmd/step_results.hpp
   spmd/step_state.hpp
   spmd/traffic.hpp
+)
+
+set(LOADAX_HEADERS_feed
+  feed/sharded_dataloader.hpp
+  feed/sharded_sink.hpp
 )
 
 set(LOADAX_HEADERS_umbrella

@@ -40,6 +40,8 @@
 #include <loadax/device/device.hpp>
 #include <loadax/device/simulated_topology.hpp>
 #include <loadax/device/topology.hpp>
+#include <loadax/feed/sharded_dataloader.hpp>
+#include <loadax/feed/sharded_sink.hpp>
 #include <loadax/format/idx.hpp>
 #include <loadax/mesh/axis_names.hpp>
 #include <loadax/mesh/create_device_mesh.hpp>

@@ -1,0 +1,183 @@
+// Writing samples into the rows of a batch that lies over the devices of a mesh.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include <loadax/core/error.hpp>
+#include <loadax/core/shape.hpp>
+#include <loadax/data/batch.hpp>
+#include <loadax/data/collate.hpp>
+#include <loadax/data/example.hpp>
+#include <loadax/placement/array.hpp>
+#include <loadax/placement/runtime.hpp>
+#include <loadax/placement/strided_copy.hpp>
+#include <loadax/sharding/named_sharding.hpp>
+
+namespace loadax {
+inline namespace v0 {
+
+/// Which rows of a global batch this process's devices hold.
+class LocalRows {
+ public:
+  /// @throws ArgumentError where the sharding does not divide the rows
+  LocalRows(const NamedSharding& batch, std::size_t rows)
+      : sharding_(batch.mesh(), of_rows(batch.spec())),
+        block_rows_(sharding_.shard_shape(Shape{rows})[0]),
+        holders_(sharding_.factor(0)) {
+    const auto positions = sharding_.mesh().local_positions();
+    for (std::size_t k = 0; k < positions.size(); ++k)
+      holders_[sharding_.index_at(positions[k], Shape{rows})[0].start / block_rows_].push_back(k);
+    for (std::size_t block = 0; block < holders_.size(); ++block)
+      if (!holders_[block].empty()) blocks_.push_back(block);
+  }
+
+  /// The layout of a vector of rows, such as the mask.
+  const NamedSharding& sharding() const noexcept { return sharding_; }
+  /// How many they hold, each counted once.
+  std::size_t size() const noexcept { return blocks_.size() * block_rows_; }
+  /// The row of the global batch that is local row `row`.
+  std::size_t global(std::size_t row) const noexcept {
+    return blocks_[row / block_rows_] * block_rows_ + row % block_rows_;
+  }
+  /// The local devices, by number, that hold local row `row`.
+  const std::vector<std::size_t>& holders(std::size_t row) const noexcept {
+    return holders_[blocks_[row / block_rows_]];
+  }
+
+ private:
+  static PartitionSpec of_rows(const PartitionSpec& batch) {
+    return batch.entries().empty() ? PartitionSpec() : PartitionSpec(batch.entries()[0]);
+  }
+
+  NamedSharding sharding_;
+  std::size_t block_rows_;
+  std::vector<std::vector<std::size_t>> holders_;
+  std::vector<std::size_t> blocks_;
+};
+
+/// The loader engine's sink (see data/engine.hpp) for arrays over a mesh: each sample's bytes go
+/// straight to the devices that hold its row. A batch's memory is used again unless somebody still
+/// has a handle to it.
+template <class Example>
+class ShardedSink {
+ public:
+  struct Slot {
+    Batch<Example, Array> batch;
+    RowShapes<Example> shapes;
+  };
+  static constexpr bool needs_example = !RowShapes<Example>::fixed;
+
+  /// `sharding`'s spec fits every field's array [rows, ...].
+  ShardedSink(NamedSharding sharding, std::shared_ptr<Runtime> runtime,
+              std::shared_ptr<const LocalRows> rows, std::size_t global_rows, bool masked)
+      : sharding_(std::move(sharding)),
+        runtime_(std::move(runtime)),
+        rows_(std::move(rows)),
+        global_rows_(global_rows),
+        masked_(masked) {}
+
+  void prepare(Slot& slot, const auto& work, const Example* first) const {
+    if constexpr (needs_example) slot.shapes = RowShapes<Example>(*first, work.position(0));
+    detail::for_each_field<Example>([&](auto i) {
+      prepare_array(slot.batch.template get<i>(), sharding_,
+                    slot.shapes.batch_shape(i, global_rows_), detail::field_text<Example, i>());
+    });
+    if (!masked_) return;
+    if (!slot.batch.has_mask()) slot.batch.set_mask({});
+    prepare_array(slot.batch.mask(), rows_->sharding(), Shape{global_rows_}, "mask");
+  }
+
+  void write(Slot& slot, const auto& work, std::size_t row, const Example& example) const {
+    slot.shapes.check(example, work.position(row));
+    const auto fields = detail::tie_example(example);
+    for (const std::size_t k : rows_->holders(row)) {
+      detail::for_each_field<Example>([&](auto i) {
+        write_field(slot.batch.template get<i>().addressable_shards()[k], rows_->global(row),
+                    slot.shapes.batch_shape(i, global_rows_), std::get<i>(fields));
+      });
+      if (masked_) mark(slot, row, k, true);
+    }
+  }
+
+  /// A row without a sample is zero, and false in the mask.
+  void pad(Slot& slot, const auto&, std::size_t row) const {
+    for (const std::size_t k : rows_->holders(row)) {
+      detail::for_each_field<Example>([&](auto i) {
+        const auto& shard = slot.batch.template get<i>().addressable_shards()[k];
+        using T = std::remove_cvref_t<decltype(*shard.data)>;
+        const std::size_t size = row_size(shard.shape);
+        const std::size_t at = rows_->global(row) - shard.index[0].start;
+        if (size > 0)
+          std::memset(static_cast<void*>(writable(shard) + at * size), 0, size * sizeof(T));
+      });
+      if (masked_) mark(slot, row, k, false);
+    }
+  }
+
+ private:
+  template <class T>
+  void prepare_array(Array<T>& array, const NamedSharding& sharding, const Shape& shape,
+                     const std::string& field) const {
+    if (array.has_value() && array.shape() == shape && !array.is_shared()) return;
+    try {
+      sharding.check(shape);
+    } catch (const ArgumentError& error) {
+      throw ArgumentError(fmt::format("field '{}': {}", field, error.what()));
+    }
+    array =
+        Array<T>(shape, sharding, detail::allocate_shards<T>(*runtime_, sharding, shape), runtime_);
+  }
+
+  /// The sink wrote the shard before anybody else had it.
+  template <class T>
+  static T* writable(const Shard<T>& shard) {
+    return const_cast<T*>(shard.data);
+  }
+
+  static std::size_t row_size(const Shape& shape) {
+    std::size_t size = 1;
+    for (std::size_t d = 1; d < shape.size(); ++d) size *= shape[d];
+    return size;
+  }
+
+  template <class T, class F>
+  static void write_field(const Shard<T>& shard, std::size_t row, const Shape& batch_shape,
+                          const F& value) {
+    const std::size_t held = row_size(shard.shape), whole = row_size(batch_shape);
+    T* to = writable(shard) + (row - shard.index[0].start) * held;
+    if (held == whole) {
+      field<F>::copy(value, to);
+      return;
+    }
+    // The row itself is split: the device gets its part of it.
+    thread_local std::vector<T> scratch;
+    scratch.resize(whole);
+    field<F>::copy(value, scratch.data());
+    Box all, part = shard.index;
+    for (const auto size : batch_shape) all.push_back({0, size});
+    all[0] = part[0] = Slice{row, row + 1};
+    run_on_host(copy_of_box(sizeof(T), part, scratch.data(), all, to, part));
+  }
+
+  void mark(Slot& slot, std::size_t row, std::size_t k, bool valid) const {
+    const auto& shard = slot.batch.mask().addressable_shards()[k];
+    writable(shard)[rows_->global(row) - shard.index[0].start] = valid;
+  }
+
+  NamedSharding sharding_;
+  std::shared_ptr<Runtime> runtime_;
+  std::shared_ptr<const LocalRows> rows_;
+  std::size_t global_rows_;
+  bool masked_;
+};
+
+}  // namespace v0
+}  // namespace loadax
