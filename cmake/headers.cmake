@@ -1,5 +1,5 @@
 # The headers, one list for each room; tests/checks/layering.py --write keeps it.
-set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding placement spmd feed umbrella)
+set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding placement spmd feed parallel show umbrella)
 
 set(LOADAX_HEADERS_core
   core/barrier.hpp
@@ -108,6 +108,18 @@ set(LOADAX_HEADERS_spmd
 set(LOADAX_HEADERS_feed
   feed/sharded_dataloader.hpp
   feed/sharded_sink.hpp
+)
+
+set(LOADAX_HEADERS_parallel
+  parallel/ddp.hpp
+  parallel/fsdp.hpp
+  parallel/preset.hpp
+)
+
+set(LOADAX_HEADERS_show
+  show/mesh.hpp
+  show/sharding.hpp
+  show/table.hpp
 )
 
 set(LOADAX_HEADERS_umbrella

@@ -53,6 +53,9 @@
 #include <loadax/mesh/mesh_shape.hpp>
 #include <loadax/mesh/rules.hpp>
 #include <loadax/mesh/scope.hpp>
+#include <loadax/parallel/ddp.hpp>
+#include <loadax/parallel/fsdp.hpp>
+#include <loadax/parallel/preset.hpp>
 #include <loadax/placement/array.hpp>
 #include <loadax/placement/copy_batch.hpp>
 #include <loadax/placement/device_memory.hpp>
@@ -68,6 +71,9 @@
 #include <loadax/sharding/partition_spec.hpp>
 #include <loadax/sharding/process_local.hpp>
 #include <loadax/sharding/reshard_plan.hpp>
+#include <loadax/show/mesh.hpp>
+#include <loadax/show/sharding.hpp>
+#include <loadax/show/table.hpp>
 #include <loadax/spmd/arena.hpp>
 #include <loadax/spmd/axis_groups.hpp>
 #include <loadax/spmd/collectives.hpp>
