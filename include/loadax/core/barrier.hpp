@@ -37,7 +37,8 @@ class AbortableBarrier {
   AbortableBarrier& operator=(const AbortableBarrier&) = delete;
 
   /// Returns when all threads have arrived; what they wrote before is visible after. A thread that
-  /// has to wait calls `before_wait()` when its own arrival can be seen; it may throw.
+  /// has to wait first calls `before_wait(incomplete)` when its own arrival can be seen; it may
+  /// throw. `incomplete()` tells whether some thread has still not arrived.
   /// @throws BarrierAborted where the barrier is aborted before or meanwhile
   template <class BeforeWait>
   void arrive_and_wait(BeforeWait&& before_wait) {
@@ -45,18 +46,18 @@ class AbortableBarrier {
     if (round & aborted) throw BarrierAborted{};
     if (arrived_.fetch_add(1, std::memory_order_seq_cst) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
-      if (round_.fetch_add(next_round, std::memory_order_acq_rel) & aborted) {
+      if (round_.fetch_add(next_round, std::memory_order_seq_cst) & aborted) {
         round_.notify_all();
         throw BarrierAborted{};
       }
       round_.notify_all();
       return;
     }
-    before_wait();
+    before_wait([&] { return round_.load(std::memory_order_seq_cst) == round; });
     if (wait_while_equal(round_, round) & aborted) throw BarrierAborted{};
   }
   void arrive_and_wait() {
-    arrive_and_wait([] {});
+    arrive_and_wait([](const auto&) {});
   }
 
   /// Whether some, but not all, have arrived.

@@ -252,7 +252,7 @@ struct ShardedDataloader<D>::State {
         const ShardedDataloaderOptions& options)
       : sharding(std::move(where)), epochs(options.epochs), batch_rows(options.global_batch_size) {
     check(options, *runtime);
-    const auto rows = std::make_shared<const LocalRows>(sharding, options.global_batch_size);
+    const auto rows = local_rows();
     const auto dataset = std::make_shared<const D>(std::move(d));
     Source source(dataset, rows, options);
     progress.items_total = source.epoch_samples();
@@ -282,6 +282,15 @@ struct ShardedDataloader<D>::State {
       if (!runtime.memory(sharding.mesh().devices()[position])->is_host())
         throw NotSupportedError("ShardedDataloader: a device whose memory is not the host's",
                                 "load with Dataloader and place with host_to_global_device_array");
+  }
+
+  std::shared_ptr<const LocalRows> local_rows() const {
+    try {
+      return std::make_shared<const LocalRows>(sharding, batch_rows);
+    } catch (const ArgumentError& error) {
+      throw ArgumentError(
+          fmt::format("ShardedDataloader: global_batch_size {}: {}", batch_rows, error.what()));
+    }
   }
 
   static std::size_t depth(const ShardedDataloaderOptions& options) {

@@ -152,16 +152,15 @@ class StepState {
   /// Waits at a barrier; `group` is whose barrier it is, or null for all local devices.
   void wait(std::size_t k, AbortableBarrier& barrier, const AxisGroup* group, const char* what) {
     try {
-      barrier.arrive_and_wait([&] { check_nobody_left(k, group, what); });
+      barrier.arrive_and_wait([&](const auto& incomplete) {
+        if (aborted_.load(std::memory_order_seq_cst)) throw BarrierAborted{};
+        // One that has left may have arrived before: then the meeting is complete by now.
+        if (left(group) < devices_.size() && incomplete()) throw_left(k, group, what);
+      });
     } catch (const BarrierAborted&) {
       if (missed_.exchange(false, std::memory_order_seq_cst)) throw_left(k, group, what);
       throw;
     }
-  }
-
-  void check_nobody_left(std::size_t k, const AxisGroup* group, const char* what) const {
-    if (aborted_.load(std::memory_order_seq_cst)) throw BarrierAborted{};
-    if (left(group) < devices_.size()) throw_left(k, group, what);
   }
 
   /// A local device of a group (or any) that has left, or devices_.size().
