@@ -10,6 +10,7 @@ set(LOADAX_HEADERS_core
   core/indexed_range.hpp
   core/inline_vector.hpp
   core/log.hpp
+  core/meeting.hpp
   core/random.hpp
   core/shape.hpp
   core/thread_context.hpp
@@ -118,6 +119,7 @@ set(LOADAX_HEADERS_parallel
 
 set(LOADAX_HEADERS_show
   show/mesh.hpp
+  show/progress_bar.hpp
   show/sharding.hpp
   show/table.hpp
 )

@@ -1,7 +1,9 @@
 // FSDP trains a two-layer network on handwritten digits: weights and optimiser state sharded over
 // the devices, every device with rows of its own. The step itself is in digits/fsdp.hpp.
+#include <cmath>
 #include <cstdint>
 #include <exception>
+#include <stdexcept>
 #include <tuple>
 
 #include <fmt/core.h>
@@ -49,7 +51,7 @@ int main(int argc, char** argv) try {
   digits::print_footprint("parameters", state.params);
   digits::print_footprint("parameters and optimiser state", state);
 
-  const digits::ProgressBar bar;
+  const lx::ProgressBar bar;
   double loss = 0, accuracy = 0;
   for (auto epoch : loader.epochs()) {
     double losses = 0;
@@ -71,6 +73,8 @@ int main(int argc, char** argv) try {
     fmt::print("epoch {:3}  loss {:.4f}  test accuracy {:.4f}\n", epoch.index() + 1, loss,
                accuracy);
   }
+  if (!std::isfinite(loss))
+    throw std::runtime_error(fmt::format("the loss is {}: try a smaller --lr", loss));
   fmt::print("fsdp_digits: devices={} mesh={} epochs={} loss={:.4f} test_accuracy={:.4f}\n",
              mesh.size(), digits::axis_sizes(mesh), options.epochs, loss, accuracy);
 } catch (const std::exception& error) {

@@ -1,7 +1,9 @@
 // DDP trains a two-layer network on handwritten digits: every device has all parameters and rows
 // of its own, gradients are averaged. The step itself is in digits/ddp.hpp.
+#include <cmath>
 #include <cstdint>
 #include <exception>
+#include <stdexcept>
 
 #include <fmt/core.h>
 
@@ -44,7 +46,7 @@ int main(int argc, char** argv) try {
                          loader.sharding());
   digits::print_footprint("parameters", state.params);
 
-  const digits::ProgressBar bar;
+  const lx::ProgressBar bar;
   double loss = 0, accuracy = 0;
   for (auto epoch : loader.epochs()) {
     double losses = 0;
@@ -66,6 +68,8 @@ int main(int argc, char** argv) try {
     fmt::print("epoch {:3}  loss {:.4f}  test accuracy {:.4f}\n", epoch.index() + 1, loss,
                accuracy);
   }
+  if (!std::isfinite(loss))
+    throw std::runtime_error(fmt::format("the loss is {}: try a smaller --lr", loss));
   fmt::print("ddp_digits: devices={} mesh={} epochs={} loss={:.4f} test_accuracy={:.4f}\n",
              mesh.size(), digits::axis_sizes(mesh), options.epochs, loss, accuracy);
 } catch (const std::exception& error) {

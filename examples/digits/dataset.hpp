@@ -54,6 +54,9 @@ inline lx::SimpleDataset<Scan> read_scans(const std::string& folder) {
   for (std::size_t i = 0; i < count; ++i) {
     std::ranges::copy(images.values().subspan(i * pixels, pixels), scans[i].image.begin());
     scans[i].label = labels.values()[i];
+    if (scans[i].label >= classes)
+      throw lx::ArgumentError(fmt::format("{}: label {} of sample {}", folder, scans[i].label, i),
+                              fmt::format("labels are the digits 0 to {}", classes - 1));
   }
   return lx::SimpleDataset<Scan>(std::move(scans));
 }

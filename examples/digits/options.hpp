@@ -1,11 +1,13 @@
 // The command line of the digits examples.
 #pragma once
 
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 
@@ -34,21 +36,24 @@ inline Options parse(int argc, char** argv, const std::string& description) {
         return value > 0 && std::isfinite(value) ? "" : text + " is not a positive number";
       },
       "POSITIVE");
-  const CLI::Validator digits_only(
+  const CLI::Validator whole(
       [](const std::string& text) {
-        const bool valid = text.find_first_not_of("0123456789") == std::string::npos;
-        return valid ? "" : text + " is not a whole number from 0 on";
+        std::uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, value);
+        return error == std::errc() && stop == end ? ""
+                                                   : text + " is not a whole number below 2^64";
       },
       "");
   app.add_option("--nodes", options.nodes, "simulated nodes");
   app.add_option("--devices", options.devices, "simulated devices of each node");
   app.add_option("--epochs", options.epochs, "passes over the training images")
-      ->check(digits_only)
+      ->check(whole)
       ->check(positive);
   app.add_option("--batch-size", options.batch_size, "rows of a global batch")
       ->check(CLI::Range(std::size_t{1}, train_size));
   app.add_option("--seed", options.seed, "of the initial weights and of the order of samples")
-      ->check(digits_only);
+      ->check(whole);
   app.add_option("--lr", options.lr, "learning rate")->check(positive);
   app.add_option("--data", options.data, "folder of the digits")->check(CLI::ExistingDirectory);
   try {

@@ -1,7 +1,6 @@
 // What the digits examples print.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <string>
@@ -17,25 +16,6 @@ namespace lx = loadax;
 
 inline bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
 
-/// One line that is redrawn while stdout is a terminal; elsewhere nothing.
-class ProgressBar {
- public:
-  void draw(const lx::Progress& progress) const {
-    if (!terminal_) return;
-    const auto filled =
-        static_cast<std::size_t>(width * progress.batches_processed / progress.batches_total);
-    fmt::print("\repoch {:3}  {:#<{}}{:.<{}}", progress.epoch + 1, "", filled, "", width - filled);
-    std::fflush(stdout);
-  }
-  void clear() const {
-    if (terminal_) fmt::print("\r\x1b[K");
-  }
-
- private:
-  static constexpr std::size_t width = 50;
-  bool terminal_ = stdout_is_terminal();
-};
-
 inline void print_mesh(const lx::Mesh& mesh) {
   fmt::print("{}\n", lx::show(mesh, {.color = stdout_is_terminal()}));
 }
@@ -43,7 +23,7 @@ inline void print_mesh(const lx::Mesh& mesh) {
 inline void print_sharding(const char* what, const lx::Shape& shape,
                            const lx::NamedSharding& sharding) {
   fmt::print("{} {} over {}:\n{}\n", what, lx::bracketed(shape), to_string(sharding.spec()),
-             lx::show_sharding(shape, sharding, {.color = stdout_is_terminal()}));
+             lx::show(sharding, shape, {.color = stdout_is_terminal()}));
 }
 
 /// What a structure of arrays takes on each device, beside one whole copy.

@@ -18,6 +18,7 @@
 #include <loadax/core/indexed_range.hpp>
 #include <loadax/core/inline_vector.hpp>
 #include <loadax/core/log.hpp>
+#include <loadax/core/meeting.hpp>
 #include <loadax/core/random.hpp>
 #include <loadax/core/shape.hpp>
 #include <loadax/core/thread_context.hpp>
@@ -72,6 +73,7 @@
 #include <loadax/sharding/process_local.hpp>
 #include <loadax/sharding/reshard_plan.hpp>
 #include <loadax/show/mesh.hpp>
+#include <loadax/show/progress_bar.hpp>
 #include <loadax/show/sharding.hpp>
 #include <loadax/show/table.hpp>
 #include <loadax/spmd/arena.hpp>

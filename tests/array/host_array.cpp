@@ -2,6 +2,7 @@
 #include <complex>
 #include <cstdint>
 #include <list>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,23 @@ TEST_CASE("values stand row by row", "[array]") {
   CHECK(a == lx::HostArray<int>({2, 3}, std::list<int>{1, 2, 3, 4, 5, 6}));
   CHECK_FALSE(a == lx::HostArray<int>({3, 2}, {1, 2, 3, 4, 5, 6}));
   CHECK_FALSE(a == lx::HostArray<int>({2, 3}, {1, 2, 3, 4, 5, 7}));
+}
+
+TEST_CASE("values are taken from ranges whose every value the elements can hold", "[array]") {
+  using Shape = lx::Shape;
+  CHECK(lx::HostArray<std::int64_t>({2}, std::vector<std::int32_t>{1, -2}) ==
+        lx::HostArray<std::int64_t>({2}, {1, -2}));
+  CHECK(lx::HostArray<double>({2}, std::vector<float>{1.5f, 2.0f}) ==
+        lx::HostArray<double>({2}, {1.5, 2}));
+  CHECK(lx::HostArray<float>({2}, {1, 2}).values()[1] == 2.0f);
+  static_assert(!std::is_constructible_v<lx::HostArray<int>, Shape, std::vector<double>>);
+  static_assert(!std::is_constructible_v<lx::HostArray<float>, Shape, std::vector<double>>);
+  static_assert(!std::is_constructible_v<lx::HostArray<float>, Shape, std::vector<int>>);
+  static_assert(!std::is_constructible_v<lx::HostArray<std::uint8_t>, Shape, std::vector<int>>);
+  static_assert(!std::is_constructible_v<lx::HostArray<std::complex<float>>, Shape,
+                                         std::vector<std::complex<double>>>);
+  static_assert(!std::is_constructible_v<lx::HostArray<float>, const char(&)[3]>);
+  static_assert(!std::is_constructible_v<lx::HostArray<float>, std::size_t>);
 }
 
 TEST_CASE("an array of bool has real elements", "[array]") {
@@ -104,5 +122,5 @@ TEST_CASE("a shape whose size overflows is an error", "[array]") {
 TEST_CASE("more than eight dimensions are refused", "[array]") {
   CHECK(contains(
       message_of<lx::NotSupportedError>([] { lx::HostArray<int>({1, 1, 1, 1, 1, 1, 1, 1, 1}); }),
-      {"9 dimensions", "at most 8"}));
+      {"9 values", "at most 8"}));
 }

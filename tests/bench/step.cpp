@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -53,18 +54,42 @@ class BareTeam {
 int main() {
   const lx::SimulatedTopology topology{{.nodes = 1, .devices_per_node = 8}};
   const lx::Mesh mesh = lx::make_ddp_mesh_config(topology, {"data"}).create_device_mesh(topology);
-  const auto step = lx::shard_map(mesh, std::tuple<>(), lx::P(), [](lx::DeviceContext&) {});
+  // Idle threads of the peer take processor time: they live only while they are measured.
+  const auto bare = [] {
+    return [team = std::make_unique<BareTeam>(8)](std::size_t calls) {
+      for (std::size_t i = 0; i < calls; ++i) team->run();
+    };
+  };
+  constexpr std::size_t rounds = 15, calls_a_round = 2000;
 
-  return loadax_bench::compare(
+  const auto empty = lx::shard_map(mesh, std::tuple<>(), lx::P(), [](lx::DeviceContext&) {});
+  const int result = loadax_bench::compare(
       {.name = "empty shard_map over 8 devices",
        .peer_name = "bare dispatch and join of 8 threads",
        .limit = 2.0},
-      15, 2000,
-      [&](std::size_t calls) {
-        for (std::size_t i = 0; i < calls; ++i) step();
+      rounds, calls_a_round,
+      [&] {
+        return [&](std::size_t calls) {
+          for (std::size_t i = 0; i < calls; ++i) empty();
+        };
       },
-      [](std::size_t calls) {
-        BareTeam team(8);  // ends with the round: while it waits, it takes processor time
-        for (std::size_t i = 0; i < calls; ++i) team.run();
-      });
+      bare);
+
+  const lx::MeshScope scope{mesh};
+  auto state = lx::host_to_global_device_array(lx::HostArray<float>({64}), lx::P("data"));
+  const auto batch = lx::host_to_global_device_array(lx::HostArray<float>({64}), lx::P("data"));
+  const auto with_arrays =
+      lx::shard_map(mesh, {lx::P("data"), lx::P("data")}, lx::P(),
+                    [](lx::DeviceContext&, lx::View<float>, lx::View<const float>) {});
+  return result | loadax_bench::compare(
+                      {.name = "shard_map with an array in place and one as argument",
+                       .peer_name = "the same dispatch"},
+                      rounds, calls_a_round,
+                      [&] {
+                        return [&](std::size_t calls) {
+                          for (std::size_t i = 0; i < calls; ++i)
+                            with_arrays(lx::inout(state), batch);
+                        };
+                      },
+                      bare);
 }

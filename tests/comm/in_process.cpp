@@ -65,6 +65,31 @@ TEST_CASE("a process that throws wakes the others, and its exception is the job'
   CHECK(contains(text, {"rank 0", "another process of the job failed", "hint:"}));
 }
 
+TEST_CASE("a process that ends while others wait for it is an error, not a deadlock", "[comm]") {
+  const auto text = message_of<lx::StateError>([] {
+    lx::run_in_process(3, [](lx::InProcessCommunicator& comm) {
+      if (comm.rank() != 1) comm.barrier();
+    });
+  });
+  CHECK(contains(text, {"waits for rank 1", "program has ended", "hint:"}));
+  const std::vector<int> pair{0, 1};
+  CHECK(contains(message_of<lx::StateError>([&] {
+                   lx::run_in_process(3, [&](lx::InProcessCommunicator& comm) {
+                     if (comm.rank() == 0) comm.subgroup(pair).barrier();
+                   });
+                 }),
+                 {"rank 0 waits for rank 1", "program has ended"}));
+}
+
+TEST_CASE("a subgroup of a job that has failed fails too", "[comm]") {
+  auto members = lx::InProcessCommunicator::job(2);
+  members[0].abort();
+  const std::vector<int> both{0, 1};
+  auto group = members[1].subgroup(both);
+  CHECK(contains(message_of<lx::StateError>([&] { group.barrier(); }),
+                 {"another process of the job failed"}));
+}
+
 namespace {
 
 /// What a job of two in which the ranks call differently ends with.

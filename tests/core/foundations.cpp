@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,27 @@ TEST_CASE("errors carry what went wrong as data") {
   CHECK(std::string(engine.what()) == "MPI: no such rank (code 5)\nhint: start more");
 }
 
+TEST_CASE("an error's text and hint are apart, and a caller can add where it happened") {
+  const lx::ArgumentError error("a is 3", "make it 4"), bare("a is 3");
+  CHECK(error.text() == "a is 3");
+  CHECK(error.hint() == "make it 4");
+  CHECK(bare.text() == "a is 3");
+  CHECK(bare.hint().empty());
+  const lx::TimeoutError timeout("collate", "took 3 s", "wait");
+  const lx::Error& any = timeout;
+  CHECK(any.text() == "collate: took 3 s");
+  CHECK(any.hint() == "wait");
+
+  CHECK(std::string(lx::with_context("leaf 'w': ", error).what()) ==
+        "leaf 'w': a is 3\nhint: make it 4");
+  CHECK(lx::with_context("leaf 'w': ", error).hint() == "make it 4");
+  CHECK(std::string(lx::with_context("leaf 'w': ", bare).what()) == "leaf 'w': a is 3");
+  static_assert(std::is_same_v<decltype(lx::with_context("", lx::NotSupportedError("n"))),
+                               lx::NotSupportedError>);
+  static_assert(std::is_nothrow_copy_constructible_v<lx::ArgumentError>);
+  static_assert(std::is_nothrow_copy_constructible_v<lx::EngineError>);
+}
+
 TEST_CASE("integer arithmetic that does not fit gives nothing") {
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   CHECK(lx::checked_multiply(most, std::uint64_t{1}) == most);
@@ -70,7 +92,7 @@ TEST_CASE("an inline vector holds up to its capacity and says so beyond it") {
   v.push_back(3);
   CHECK(v == lx::InlineVector<int, 3>(std::vector<int>{1, 2, 3}));
   CHECK(contains(message_of<lx::NotSupportedError>([&] { v.push_back(4); }),
-                 {"4 dimensions, where at most 3"}));
+                 {"4 values, where at most 3"}));
   CHECK(v.size() == 3);
   CHECK_THROWS_AS(v.resize(5), lx::NotSupportedError);
   v.pop_back();
@@ -79,6 +101,33 @@ TEST_CASE("an inline vector holds up to its capacity and says so beyond it") {
   CHECK(v.empty());
   v.resize(2, 7);
   CHECK(v == lx::InlineVector<int, 3>{7, 7});
+}
+
+TEST_CASE("an inline vector of integers takes any integers that fit, and nothing else") {
+  CHECK(lx::Shape(std::vector<int>{2, 0, 3}) == lx::Shape{2, 0, 3});
+  CHECK(contains(message_of<lx::ArgumentError>([] { lx::Shape(std::vector<int>{2, -1}); }),
+                 {"the value -1 ", "between 0 and 18446744073709551615", "hint: "}));
+  using Small = lx::InlineVector<std::int8_t, 4>;
+  CHECK(Small(std::vector<int>{-128, 127}) == Small{-128, 127});
+  CHECK(contains(message_of<lx::ArgumentError>([] { Small(std::vector<std::uint64_t>{128}); }),
+                 {"the value 128 ", "between -128 and 127"}));
+
+  static_assert(std::is_convertible_v<std::vector<int>, lx::Shape>);
+  static_assert(!std::is_constructible_v<lx::Shape, const char(&)[3]>);
+  static_assert(!std::is_constructible_v<lx::Shape, std::string>);
+  static_assert(!std::is_constructible_v<lx::Shape, const char*, const char*>);
+  static_assert(!std::is_constructible_v<lx::Shape, std::vector<bool>>);
+  static_assert(!std::is_constructible_v<lx::Shape, std::vector<double>>);
+  static_assert(!std::is_constructible_v<lx::InlineVector<float, 2>, std::vector<double>>);
+  static_assert(std::is_constructible_v<lx::InlineVector<bool, 2>, std::vector<bool>>);
+}
+
+TEST_CASE("an inline vector of one size or value says which is which") {
+  CHECK(lx::Shape::filled(3, 0) == lx::Shape{0, 0, 0});
+  CHECK(lx::Shape::filled(2, 7) == lx::Shape{7, 7});
+  CHECK_THROWS_AS(lx::Shape::filled(9, 1), lx::NotSupportedError);
+  static_assert(!std::is_constructible_v<lx::Shape, std::size_t>);
+  static_assert(!std::is_constructible_v<lx::Shape, std::size_t, std::size_t>);
 }
 
 TEST_CASE("shapes count their elements and refuse to overflow") {
@@ -144,4 +193,14 @@ TEST_CASE("a thread's state reaches the threads that work on its behalf") {
   CHECK(inside == 5);
   CHECK(after == 0);
   CHECK(state == 5);
+}
+
+TEST_CASE("what captures a thread's state may register another one") {
+  static bool once = false;
+  lx::inherit_in_threads([]() -> lx::AdoptThreadState {
+    if (!std::exchange(once, true)) lx::inherit_in_threads([] { return lx::AdoptThreadState(); });
+    return {};
+  });
+  (void)lx::ThreadContext::capture();
+  CHECK(once);
 }

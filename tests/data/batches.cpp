@@ -258,11 +258,11 @@ TEST_CASE("samples of two shapes in a batch are an error that names the sample a
 
 TEST_CASE("an array of more dimensions than can be held is an error") {
   const lx::SimpleDataset deep{
-      std::vector<lx::HostArray<int>>{lx::HostArray<int>(lx::Shape(8, 1))}};
+      std::vector<lx::HostArray<int>>{lx::HostArray<int>(lx::Shape::filled(8, 1))}};
   const lx::Dataloader loader{deep, {.batch_size = 1}};
   auto it = loader.begin();
   lx::set_log_sink([](lx::LogLevel, std::string_view) {});
-  CHECK(contains(message_of<lx::NotSupportedError>([&] { (void)*it; }), {"9 dimensions", "8"}));
+  CHECK(contains(message_of<lx::NotSupportedError>([&] { (void)*it; }), {"9 values", "8"}));
   lx::set_log_sink({});
 }
 

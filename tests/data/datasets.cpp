@@ -204,6 +204,13 @@ TEST_CASE("views of a stream of epochs are made once and shared") {
   CHECK(all(*second) == all(dataset->for_epoch(1)));
   CHECK(all(*views.at(2)) == all(dataset->for_epoch(2)));
   CHECK(all(*views.at(0)) == all(*first));
+  // Where more epochs are loaded at a time, more views are kept.
+  lx::EpochViews four(dataset, 4);
+  const auto kept = four.at(1);
+  for (const std::uint64_t epoch : {2, 3, 4}) (void)four.at(epoch);
+  CHECK(four.at(1) == kept);
+  (void)four.at(5);
+  CHECK(four.at(1) != kept);
   const auto plain = std::make_shared<const lx::SimpleDataset<int>>(numbers(3));
   CHECK(lx::make_epoch_view(plain, 5) == plain);
 }

@@ -4,14 +4,18 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <pthread.h>
 #include <ranges>
 #include <stdexcept>
 #include <string>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -75,6 +79,34 @@ class Meeting {
   std::condition_variable all_here_;
   int count_, here_ = 0, round_ = 0;
   std::chrono::milliseconds allowed_;
+};
+
+/// While it lives, there is memory for the stacks of two threads.
+class FewThreads {
+ public:
+  FewThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t large = before_;
+    pthread_attr_setstacksize(&large, stack);
+    pthread_setattr_default_np(&large);
+    getrlimit(RLIMIT_AS, &limit_);
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit lower = limit_;
+    lower.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + stack / 2 * 5;
+    setrlimit(RLIMIT_AS, &lower);
+  }
+  ~FewThreads() {
+    setrlimit(RLIMIT_AS, &limit_);
+    pthread_setattr_default_np(&before_);
+  }
+  FewThreads(const FewThreads&) = delete;
+  FewThreads& operator=(const FewThreads&) = delete;
+
+ private:
+  static constexpr std::size_t stack = std::size_t{1} << 30;
+  pthread_attr_t before_;
+  rlimit limit_;
 };
 
 struct Mine : std::exception {  // an error type of the user's own
@@ -628,4 +660,40 @@ TEST_CASE("a log sink that throws does not hide the failure") {
   auto it = loader.begin();
   CHECK_THROWS_AS(*it, Mine);
   lx::set_log_sink({});
+}
+
+TEST_CASE("threads that cannot be started are an error, and those that were are joined") {
+  const lx::Dataloader loader{numbers(100), {.batch_size = 50, .num_workers = 8}};
+  REQUIRE(batches_of(loader).size() == 2);  // a sanitizer starts a thread of its own with the first
+  const CountThreads threads;
+  std::string text;
+  {
+    const FewThreads few;
+    text = message_of<lx::EngineError>([&] { (void)loader.begin(); });
+  }
+  CHECK(contains(text, {"threads:", "of 8 loader threads started", "num_workers", "hint:"}));
+  CHECK(!contains(text, {"0 of 8"}));
+  CHECK(threads.unchanged());
+  CHECK(batches_of(loader).size() == 2);
+}
+
+TEST_CASE("a mask that the consumer sets on a batch is not that of a later one", "[data]") {
+  lx::Dataloader loader{lx::SimpleDataset{std::vector<int>(6)}, {.batch_size = 2}};
+  std::size_t batches = 0;
+  for (auto& batch : loader) {
+    CHECK_FALSE(batch.has_mask());
+    batch.set_mask(lx::HostArray<bool>({2}));
+    ++batches;
+  }
+  CHECK(batches == 3);
+}
+
+TEST_CASE("a moved-from iterator says so", "[data]") {
+  lx::Dataloader loader{lx::SimpleDataset{std::vector<int>(6)}, {.batch_size = 2}};
+  auto it = loader.begin();
+  const auto moved = std::move(it);
+  CHECK(moved->rows() == 2);
+  const auto moved_from = [](auto use) { return message_of<lx::StateError>(use); };
+  CHECK(contains(moved_from([&] { (void)(it == loader.end()); }), {"moved-from", "hint:"}));
+  CHECK(contains(moved_from([&] { (void)*it; }), {"moved-from"}));
 }

@@ -1,12 +1,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <numeric>
 #include <span>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -150,5 +152,29 @@ TEST_CASE("a file that cannot be opened or read is an error with the system's re
   CHECK(contains(message_of<lx::EngineError>([] { (void)lx::read_idx<float>("/no/such/file"); }),
                  {"/no/such/file cannot be opened", "No such file", "hint:"}));
   CHECK(contains(message_of<lx::EngineError>([] { (void)lx::read_idx<float>("/"); }),
-                 {"cannot be", "irectory"}));
+                 {"/ is not a regular file", "hint:"}));
+}
+
+TEST_CASE("a file that shrinks while it is read is an error that says where it ends") {
+  const TemporaryFile file(Bytes(100'000, 7));
+  const lx::detail::FileSource source(file.path);
+  std::filesystem::resize_file(file.path, 10);
+  std::vector<std::byte> bytes(50'000);
+  try {
+    source.read(4, bytes);
+    FAIL("nothing was thrown");
+  } catch (const lx::FormatError& error) {
+    CHECK(error.offset() == 10);
+    CHECK(contains(error.what(), {file.path, "at byte 10", "100000 bytes", "hint:"}));
+    CHECK(!contains(error.what(), {"Success"}));
+  }
+}
+
+TEST_CASE("what is no regular file is refused, not waited for", "[format]") {
+  const auto path = (std::filesystem::temp_directory_path() / "loadax_test_fifo").string();
+  std::remove(path.c_str());
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  CHECK(contains(message_of<lx::EngineError>([&] { lx::read_idx<float>(path); }),
+                 {path, "not a regular file", "hint:"}));
+  std::remove(path.c_str());
 }

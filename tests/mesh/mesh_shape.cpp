@@ -92,7 +92,7 @@ TEST_CASE("the device count of a shape is its product, without overflow") {
 TEST_CASE("a mesh has at most eight axes") {
   const auto text =
       message_of<lx::NotSupportedError>([] { lx::MeshShape<>(std::vector<std::int64_t>(9, 1)); });
-  CHECK(contains(text, {"9 dimensions", "at most 8", "hint: "}));
+  CHECK(contains(text, {"9 values", "at most 8", "hint: "}));
 }
 
 TEST_CASE("axis names are given as literals, strings or arrays") {

@@ -97,3 +97,14 @@ TEST_CASE("ten thousand rules are matched") {
   for (int i = 0; i < 10000; ++i) rules.push_back({"machine-" + std::to_string(i) + "$", {4, 2}});
   CHECK(first(rules, "machine-9999") == &rules[9999]);
 }
+
+TEST_CASE("dots, ^ and $ mean what they mean in Python", "[mesh]") {
+  const auto matches = [](const char* pattern, const char* selector) {
+    const std::vector<lx::MeshRule<1>> rules{{pattern, {8}}};
+    return lx::first_matching_rule(std::span<const lx::MeshRule<1>>(rules), selector) != nullptr;
+  };
+  CHECK(matches("h100$", "h100"));
+  CHECK_FALSE(matches("h100$", "h100\nfoo"));
+  CHECK_FALSE(matches("a.b", "a\nb"));
+  CHECK(matches("a.b", "a-b"));
+}

@@ -1,5 +1,9 @@
+#include <exception>
+#include <memory>
+#include <sys/wait.h>
 #include <thread>
 #include <type_traits>
+#include <unistd.h>
 
 #include <loadax/core/thread_context.hpp>
 #include <loadax/device/simulated_topology.hpp>
@@ -51,6 +55,34 @@ TEST_CASE("a scope ends where an exception leaves its block") {
   } catch (int) {
   }
   CHECK_THROWS_AS(lx::current_mesh(), lx::StateError);
+}
+
+TEST_CASE("scopes that end out of order leave nothing behind") {
+  const lx::Mesh two = mesh_of(2), four = mesh_of(4);
+  auto outer = std::make_unique<lx::MeshScope>(two);
+  auto middle = std::make_unique<lx::MeshScope>(mesh_of(3));
+  auto inner = std::make_unique<lx::MeshScope>(four);
+  middle.reset();
+  CHECK(lx::current_mesh() == four);
+  outer.reset();
+  CHECK(lx::current_mesh() == four);
+  inner.reset();
+  CHECK_THROWS_AS(lx::current_mesh(), lx::StateError);
+}
+
+TEST_CASE("a scope that ends on another thread ends the program") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::set_terminate([] { _exit(42); });
+    auto scope = std::make_unique<lx::MeshScope>(mesh_of(2));
+    std::thread([&] { scope.reset(); }).join();
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 42);
 }
 
 TEST_CASE("a scope is of its thread, and the library's threads take it over") {

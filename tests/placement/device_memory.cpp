@@ -45,7 +45,7 @@ TEST_CASE("a box is copied element by element, whatever the rank", "[placement]"
     };
     const std::size_t count = lx::element_count(lx::box_shape(box));
     for (std::size_t i = 0; i < count; ++i) {
-      lx::Shape at(rank);
+      auto at = lx::Shape::filled(rank, 0);
       std::size_t rest = i;
       for (std::size_t d = rank; d-- > 0; rest /= box[d].size())
         at[d] = box[d].start + rest % box[d].size();

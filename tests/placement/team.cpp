@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <set>
 #include <stdexcept>
@@ -102,7 +103,15 @@ TEST_CASE("a runtime has one memory for each device and one team for each set of
   lx::Runtime runtime;
   CHECK(runtime.memory(row.devices()[0]) == runtime.memory(row.devices()[0]));
   CHECK(runtime.memory(row.devices()[0]) != runtime.memory(row.devices()[1]));
-  CHECK(runtime.team(row) == runtime.team(square));
+  CHECK(runtime.team(row).threads() == runtime.team(square).threads());
+  // In another order, each device keeps its thread.
+  std::vector<lx::Device> reversed(topology.devices().rbegin(), topology.devices().rend());
+  const lx::Mesh back{lx::create_device_mesh(lx::MeshShape{4}, reversed), {"data"}};
+  std::vector<std::thread::id> forth_threads(4), back_threads(4);
+  runtime.team(row).run([&](std::size_t k) { forth_threads[k] = std::this_thread::get_id(); });
+  runtime.team(back).run([&](std::size_t k) { back_threads[k] = std::this_thread::get_id(); });
+  std::ranges::reverse(back_threads);
+  CHECK(forth_threads == back_threads);
   CHECK(runtime.process_count() == 1);
   CHECK(runtime.process_index() == 0);
 }

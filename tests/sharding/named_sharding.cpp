@@ -234,7 +234,7 @@ Case random_case(lx::CounterRandom& random) {
   for (std::size_t i = axes.size(); i > 1; --i) std::swap(axes[i - 1], axes[random.below(i)]);
 
   std::vector<lx::Axes> entries(random.below(4));
-  lx::Shape shape(entries.size(), 1);
+  auto shape = lx::Shape::filled(entries.size(), 1);
   for (const std::size_t axis : axes) {
     const std::size_t d = random.below(entries.size() + 1);
     if (d == entries.size()) continue;

@@ -43,7 +43,7 @@ std::vector<std::string> lines(const std::string& text) {
 
 TEST_CASE("a sharding of two dimensions has 7 columns inside a box for (8, 8) on (8, 4)") {
   const lx::NamedSharding s{mesh_of({8, 4}, {"x", "y"}), P("x", "y")};
-  const auto picture = lines(lx::show_sharding({8, 8}, s));
+  const auto picture = lines(lx::show(s, {8, 8}));
   REQUIRE(picture.size() == 17);
   CHECK(picture[0] == "┌───────┬───────┬───────┬───────┐");
   CHECK(picture[1] == "│ CPU 0 │ CPU 1 │ CPU 2 │ CPU 3 │");
@@ -54,7 +54,7 @@ TEST_CASE("a sharding of two dimensions has 7 columns inside a box for (8, 8) on
 
 TEST_CASE("a sharding of rows has 23 columns inside a box and names all replicas") {
   const lx::NamedSharding s{mesh_of({2, 4}, {"x", "y"}), P("x")};
-  CHECK(lx::show_sharding({8, 8}, s) ==
+  CHECK(lx::show(s, {8, 8}) ==
         "┌───────────────────────┐\n"
         "│                       │\n"
         "│      CPU 0,1,2,3      │\n"
@@ -70,14 +70,14 @@ TEST_CASE("a sharding of rows has 23 columns inside a box and names all replicas
 
 TEST_CASE("a sharding of columns names its devices in ascending order") {
   const lx::NamedSharding s{mesh_of({4, 2}, {"x", "y"}), P(lx::none, "y")};
-  const auto picture = lines(lx::show_sharding({8, 8}, s));
+  const auto picture = lines(lx::show(s, {8, 8}));
   REQUIRE(picture.size() == 11);
   CHECK(picture[5] == "│CPU 0,2,4,6│CPU 1,3,5,7│");
 }
 
 TEST_CASE("an array of one dimension is drawn as one row") {
   const lx::NamedSharding s{mesh_of({4, 2}, {"x", "y"}), P("x")};
-  CHECK(lx::show_sharding({8}, s) ==
+  CHECK(lx::show(s, {8}) ==
         "┌───────┬───────┬───────┬───────┐\n"
         "│CPU 0,1│CPU 2,3│CPU 4,5│CPU 6,7│\n"
         "└───────┴───────┴───────┴───────┘\n");
@@ -85,7 +85,7 @@ TEST_CASE("an array of one dimension is drawn as one row") {
 
 TEST_CASE("a batch over eight devices has one box for each") {
   const auto mesh = mesh_of({2, 4}, {"data", "model"}, 1, lx::Platform::gpu);
-  const auto picture = lines(lx::show_sharding({64, 64}, {mesh, lx::every_device(mesh)}));
+  const auto picture = lines(lx::show({mesh, lx::every_device(mesh)}, {64, 64}));
   REQUIRE(picture.size() == 17);
   CHECK(picture[0] == "┌───────────────────────┐");
   for (int i = 0; i < 8; ++i)
@@ -102,35 +102,35 @@ TEST_CASE("pictures keep within their width, by narrow boxes, line breaks and ga
                                             {{64, 4096}, P("y", "x")},
                                             {{32, 32}, P(lx::none, "x")}})
     for (const std::size_t width : {80, 40})
-      for (const auto& line : lines(lx::show_sharding(shape, {mesh, spec}, {.max_width = width}))) {
+      for (const auto& line : lines(lx::show({mesh, spec}, shape, {.max_width = width}))) {
         INFO(line);
         CHECK(lx::detail::text_width(line) <= width);
       }
-  CHECK(contains(lx::show_sharding({32}, {mesh, P(lx::axes("x", "y"))}), {"CPU 0", "…", "CPU 31"}));
-  CHECK(contains(lx::show_sharding({64, 64}, {mesh, P()}), {"CPU 0,1,2", ",31 "}));
+  CHECK(contains(lx::show({mesh, P(lx::axes("x", "y"))}, {32}), {"CPU 0", "…", "CPU 31"}));
+  CHECK(contains(lx::show({mesh, P()}, {64, 64}), {"CPU 0,1,2", ",31 "}));
 }
 
 TEST_CASE("a picture of thousands of devices stays small") {
   const auto mesh = mesh_of({1024, 8}, {"data", "model"});
-  const auto rows = lines(lx::show_sharding({8192, 64}, {mesh, lx::every_device(mesh)}));
+  const auto rows = lines(lx::show({mesh, lx::every_device(mesh)}, {8192, 64}));
   CHECK(rows.size() == 129);
-  CHECK(contains(lx::show_sharding({8192, 64}, {mesh, P()}), {"CPU 0,1,2", "…", "8191"}));
+  CHECK(contains(lx::show({mesh, P()}, {8192, 64}), {"CPU 0,1,2", "…", "8191"}));
   CHECK(lines(lx::show(mesh, {.max_rows = 8})).size() == 19);
 }
 
 TEST_CASE("only arrays of one or two dimensions are drawn") {
   const lx::NamedSharding s{mesh_of({4, 2}, {"x", "y"}), P("x")};
   for (const lx::Shape& shape : {lx::Shape{}, lx::Shape{8, 2, 2}})
-    CHECK(contains(message_of<lx::ArgumentError>([&] { lx::show_sharding(shape, s); }),
+    CHECK(contains(message_of<lx::ArgumentError>([&] { lx::show(s, shape); }),
                    {lx::bracketed(shape), "dimensions", "hint: "}));
-  CHECK_THROWS_AS(lx::show_sharding({6}, s), lx::ArgumentError);
+  CHECK_THROWS_AS(lx::show(s, {6}), lx::ArgumentError);
 }
 
 TEST_CASE("there is colour only when it is asked for") {
   const lx::NamedSharding s{mesh_of({4, 2}, {"x", "y"}), P("x")};
-  CHECK(lx::show_sharding({8, 8}, s).find('\x1b') == std::string::npos);
+  CHECK(lx::show(s, {8, 8}).find('\x1b') == std::string::npos);
   CHECK(lx::show(s.mesh()).find('\x1b') == std::string::npos);
-  CHECK(contains(lx::show_sharding({8, 8}, s, {.color = true}), {"\x1b[", "\x1b[0m"}));
+  CHECK(contains(lx::show(s, {8, 8}, {.color = true}), {"\x1b[", "\x1b[0m"}));
   CHECK(contains(lx::show(s.mesh(), {.color = true}), {"\x1b[", "\x1b[0m"}));
 }
 

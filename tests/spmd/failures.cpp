@@ -1,8 +1,14 @@
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
+#include <loadax/placement/global_to_host_array.hpp>
 #include <loadax/placement/host_to_global_device_array.hpp>
 #include <loadax/spmd/shard_map.hpp>
 
@@ -72,6 +78,167 @@ TEST_CASE("a device that leaves right after a meeting is not missed", "[spmd]") 
     for (int round = 0; round < 20000; ++round) sum += step();
   }());
   CHECK(sum == 160000);
+}
+
+TEST_CASE("a device that throws while another group's members read frees nothing that is read",
+          "[spmd]") {
+  const auto mesh = mesh_of({2, 4}, {"data", "model"});
+  std::atomic<int> started{0};
+  const auto step = lx::shard_map(mesh, std::tuple<>(), lx::P(), [&](lx::DeviceContext& ctx) {
+    if (ctx.axis_index("data") == 1) {
+      while (started.load() < 4) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      throw Odd{ctx.device().id};
+    }
+    const lx::HostArray<float> mine({std::size_t{1} << 20});
+    ++started;
+    ctx.all_gather(lx::View(mine), "model", {.tiled = true});
+    return;
+  });
+  for (int round = 0; round < 20; ++round) {
+    started = 0;
+    CHECK_THROWS_AS(step(), Odd);
+  }
+}
+
+TEST_CASE("a program whose devices make different calls is told so at the end of the step",
+          "[spmd]") {
+  const auto mesh = mesh_of({2, 2}, {"data", "model"});
+  const auto text = message_of<lx::StateError>([&] {
+    lx::shard_map(mesh, std::tuple<>(), lx::P(), [](lx::DeviceContext& ctx) {
+      if (ctx.axis_index("data") == 0) ctx.psum(1, "model");
+    })();
+  });
+  CHECK(contains(text, {"device 0 made 1 collective calls", "device 2 made 0", "hint:"}));
+}
+
+TEST_CASE("devices that call collectives in different orders are told so, and do not hang",
+          "[spmd]") {
+  const auto mesh = mesh_of({2, 2}, {"a", "b"});
+  const auto text = message_of<lx::StateError>([&] {
+    lx::shard_map(mesh, std::tuple<>(), lx::P(), [](lx::DeviceContext& ctx) {
+      const bool first = ctx.axis_index("a") == ctx.axis_index("b");
+      ctx.psum(1, first ? "a" : "b");
+      ctx.psum(1, first ? "b" : "a");
+    })();
+  });
+  CHECK(contains(text, {"waits", "every other device", "hint:"}));
+}
+
+TEST_CASE("a step whose code swallows the failure of a collective fails all the same", "[spmd]") {
+  const auto mesh = mesh_of({2}, {"x"});
+  bool skip = true;
+  const auto step = lx::shard_map(mesh, std::tuple<>(), lx::P(), [&](lx::DeviceContext& ctx) {
+    double sum = 0;
+    if (skip && ctx.device().id == 0) return sum;
+    try {
+      sum = ctx.psum(1.0, "x");
+    } catch (const std::exception&) {
+    }
+    return sum;
+  });
+  for (int round = 0; round < 20; ++round) {
+    skip = true;
+    CHECK(contains(message_of<lx::StateError>([&] { step(); }), {"caught", "hint:"}));
+    skip = false;
+    CHECK(step() == 2);
+  }
+}
+
+TEST_CASE("results of different form are errors", "[spmd]") {
+  const auto mesh = mesh_of({2}, {"x"});
+  const auto failing = [&](auto code) {
+    return message_of<lx::ArgumentError>(
+        [&] { lx::shard_map(mesh, std::tuple<>(), lx::P("x"), code)(); });
+  };
+  CHECK(contains(failing([](lx::DeviceContext& ctx) {
+                   std::map<std::string, lx::HostArray<int>> result;
+                   result.emplace(ctx.device().id == 0 ? "a" : "b", lx::HostArray<int>({1}));
+                   return result;
+                 }),
+                 {"devices 0 and 1", "different form", "hint:"}));
+  CHECK(contains(failing([](lx::DeviceContext& ctx) {
+                   return std::vector<lx::HostArray<int>>(
+                       static_cast<std::size_t>(ctx.device().id) + 1, lx::HostArray<int>({1}));
+                 }),
+                 {"different form", "hint:"}));
+}
+
+TEST_CASE("memory of more than 2^64 bytes cannot be asked for", "[spmd]") {
+  const auto mesh = mesh_of({1}, {"x"});
+  CHECK(contains(message_of<lx::ArgumentError>([&] {
+                   lx::shard_map(mesh, std::tuple<>(), lx::P(), [](lx::DeviceContext& ctx) {
+                     ctx.allocate<double>({std::size_t{1} << 61});
+                   })();
+                 }),
+                 {"8-byte elements", "2^64", "hint:"}));
+}
+
+TEST_CASE("results that should be equal on all devices are compared", "[spmd]") {
+  const auto mesh = mesh_of({4}, {"x"});
+  const auto text = message_of<lx::ArgumentError>([&] {
+    lx::shard_map(mesh, std::tuple<>(), lx::P(),
+                  [](lx::DeviceContext& ctx) { return ctx.device().id / 2; })();
+  });
+  CHECK(contains(text, {"devices 0 and 2", "hint:", "psum"}));
+  const auto forgotten = [](lx::DeviceContext& ctx) {
+    return lx::HostArray<int>({1}, {ctx.device().id / 2});
+  };
+  const lx::ShardMapOptions checked{.check_replicas = true};
+  CHECK(contains(message_of<lx::ArgumentError>(
+                     [&] { lx::shard_map(mesh, std::tuple<>(), lx::P(), forgotten, checked)(); }),
+                 {"devices 0 and 2", "hint:"}));
+  CHECK_NOTHROW(lx::shard_map(mesh, std::tuple<>(), lx::P("x"), forgotten, checked)());
+  CHECK_NOTHROW(
+      lx::shard_map(mesh_of({2, 2}, {"x", "y"}), std::tuple<>(), lx::P("x"), forgotten, checked)());
+}
+
+TEST_CASE("a destination that overlaps the argument is refused where it cannot be", "[spmd]") {
+  const auto mesh = mesh_of({2}, {"x"});
+  const auto failing = [&](auto code) {
+    return message_of<lx::ArgumentError>([&] {
+      lx::shard_map(mesh, std::tuple<>(), lx::P(),
+                    [&](lx::DeviceContext& ctx) { code(ctx, ctx.allocate<float>({4, 4})); })();
+    });
+  };
+  CHECK(contains(failing([](lx::DeviceContext& ctx, lx::View<float> x) {
+                   ctx.psum_into(lx::ConstView<float>(x.data(), {2, 4}),
+                                 lx::View<float>(x.data() + 4, {2, 4}), "x");
+                 }),
+                 {"psum_into", "overlaps", "hint:"}));
+  CHECK(contains(failing([](lx::DeviceContext& ctx, lx::View<float> x) {
+                   ctx.psum_scatter_into(x, lx::View<float>(x.data(), {4, 2}), "x",
+                                         {.scatter_dimension = 1, .tiled = true});
+                 }),
+                 {"psum_scatter_into", "overlaps"}));
+  CHECK(contains(failing([](lx::DeviceContext& ctx, lx::View<float> x) {
+                   ctx.all_gather_into(lx::ConstView<float>(x.data() + 4, {2, 4}), x, "x",
+                                       {.axis = 0, .tiled = true});
+                 }),
+                 {"all_gather_into", "overlaps"}));
+}
+
+TEST_CASE("an all_gather may be in place", "[spmd]") {
+  const auto mesh = mesh_of({3}, {"x"});
+  const auto all = lx::shard_map(mesh, std::tuple<>(), lx::P(), [](lx::DeviceContext& ctx) {
+    const auto out = ctx.allocate<std::int32_t>({6});
+    const lx::View<std::int32_t> mine(out.data() + 2 * ctx.axis_index("x"), {2});
+    mine.values()[0] = ctx.device().id;
+    mine.values()[1] = 10 * ctx.device().id;
+    ctx.all_gather_into(mine, out, "x", {.tiled = true});
+    return out;
+  })();
+  CHECK(lx::global_to_host_array(all) == lx::HostArray<std::int32_t>({6}, {0, 0, 1, 10, 2, 20}));
+}
+
+TEST_CASE("traffic cannot be asked for inside the step", "[spmd]") {
+  const auto mesh = mesh_of({2}, {"x"});
+  const auto other = lx::shard_map(mesh, std::tuple<>(), lx::P(), [](lx::DeviceContext&) {});
+  CHECK(contains(message_of<lx::StateError>([&] {
+                   lx::shard_map(mesh, std::tuple<>(), lx::P(),
+                                 [&](lx::DeviceContext&) { other.traffic(); })();
+                 }),
+                 {"inside the code of a device"}));
 }
 
 TEST_CASE("devices that call different collectives are told so", "[spmd]") {

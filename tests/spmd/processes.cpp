@@ -119,6 +119,41 @@ TEST_CASE("contributions of different size in different processes are an error",
                  {"exchange", "4", "8", "hint:"}));
 }
 
+TEST_CASE("different collectives in different processes are an error", "[spmd]") {
+  const auto failing = [](auto code) {
+    return message_of<lx::ArgumentError>([&] {
+      run_processes(2, [&](int me, const std::shared_ptr<lx::Runtime>& runtime) {
+        const auto mesh = mesh_of(2, 2, {2, 2}, {"p", "d"}, me);
+        lx::MeshScope scope{mesh, runtime};
+        lx::shard_map(mesh, std::tuple<>(), lx::P(),
+                      [&](lx::DeviceContext& ctx) { code(ctx, me); })();
+      });
+    });
+  };
+  CHECK(contains(failing([](lx::DeviceContext& ctx, int me) {
+                   if (me == 0)
+                     ctx.psum(1.0f, "p");
+                   else
+                     ctx.psum(1, "p");
+                 }),
+                 {"psum", "another collective", "hint:"}));
+  CHECK(contains(failing([](lx::DeviceContext& ctx, int me) {
+                   const lx::HostArray<float> x({4});
+                   if (me == 0)
+                     ctx.psum(lx::View(x), "p");
+                   else
+                     ctx.all_gather(lx::View(x), "p");
+                 }),
+                 {"another collective", "hint:"}));
+  CHECK(contains(failing([](lx::DeviceContext& ctx, int) {
+                   if (ctx.axis_index("d") == 0)
+                     ctx.psum(1, "p");
+                   else
+                     ctx.psum(1, lx::axes("p", "d"));
+                 }),
+                 {"different axes", "hint:"}));
+}
+
 TEST_CASE("a runtime of one process refuses steps over a mesh of two", "[spmd]") {
   const auto mesh = mesh_of(2, 2, {4}, {"data"}, 1);
   CHECK(contains(message_of<lx::StateError>([&] {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -102,12 +103,16 @@ Setting golden_setting() {
   return {json.at("seed"), json.at("epochs"), json.at("batch_size"), json.at("lr")};
 }
 
-/// The largest relative difference between elements.
+/// The largest relative difference between elements; infinite where a number is not finite.
 double distance(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   REQUIRE(!a.empty());
   double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]) / b[i]);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]) / std::abs(b[i]);
+    if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
+    most = std::max(most, difference);
+  }
   return most;
 }
 
@@ -145,6 +150,16 @@ eigen_reference::Outcome train_eigen(const Setting& setting) {
 constexpr double tolerance = 1e-9;
 
 }  // namespace
+
+TEST_CASE("numbers that are not finite are far from all numbers") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK(distance({1, -2}, {1, -4}) == 0.5);
+  CHECK(distance({nan, 1}, {1, 1}) == infinity);
+  CHECK(distance({1, 1}, {1, nan}) == infinity);
+  CHECK(distance({infinity}, {infinity}) == infinity);
+  CHECK(distance({1}, {infinity}) == infinity);
+}
 
 TEST_CASE("the witness in Eigen alone and the one in JAX agree") {
   const auto eigen = train_eigen(golden_setting());

@@ -25,6 +25,15 @@ inline namespace v0 {
 /// Alignment of array memory, in bytes: a cache line, and the widest vector register.
 inline constexpr std::size_t array_alignment = 64;
 
+/// Whether a range's values become elements of T as in braces, so that no value can change:
+/// `static_cast` or std::transform say that it may.
+template <class Range, class T>
+concept range_of_values_without_narrowing = requires(const Range& values) {
+  { *std::begin(values) } -> std::convertible_to<T>;
+  T{*std::begin(values)};
+  std::end(values);
+};
+
 /// A dense, row-major array with value semantics: a copy copies the elements.
 /// Memory is aligned to `array_alignment` bytes.
 template <class T>
@@ -45,11 +54,7 @@ class HostArray {
 
   /// Elements are copied from `values`, row-major.
   /// @throws ArgumentError where there are more or fewer than the shape holds
-  template <class Range>
-    requires requires(const Range& values) {
-      { *std::begin(values) } -> std::convertible_to<T>;
-      std::end(values);
-    }
+  template <range_of_values_without_narrowing<T> Range>
   HostArray(const Shape& shape, const Range& values) : HostArray(shape, Uninitialized{}) {
     const auto given =
         static_cast<std::size_t>(std::distance(std::begin(values), std::end(values)));
@@ -104,13 +109,8 @@ class HostArray {
 
   HostArray(const Shape& shape, Uninitialized) : shape_(shape), size_(element_count(shape)) {
     if (size_ == 0) return;
-    const auto bytes = checked_multiply(size_, sizeof(T));
-    if (!bytes)
-      throw ArgumentError(fmt::format("HostArray: shape {} of {}-byte elements has more than "
-                                      "2^64 bytes",
-                                      bracketed(shape), sizeof(T)),
-                          "check the sizes for an overflow");
-    data_.reset(static_cast<T*>(::operator new(*bytes, std::align_val_t{array_alignment})));
+    const std::size_t bytes = byte_count(shape, sizeof(T));
+    data_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t{array_alignment})));
   }
 
   Shape shape_{0};

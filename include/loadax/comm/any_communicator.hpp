@@ -16,11 +16,9 @@ inline namespace v0 {
 class AnyCommunicator {
  public:
   template <class C>
-    requires(!std::same_as<C, AnyCommunicator>)
+    requires(!std::same_as<C, AnyCommunicator> && Communicator<C>)
   AnyCommunicator(C communicator)  // NOLINT(google-explicit-constructor)
-      : model_(std::make_unique<Model<C>>(std::move(communicator))) {
-    static_assert(Communicator<C>, "loadax: not a model of Communicator");
-  }
+      : model_(std::make_unique<Model<C>>(std::move(communicator))) {}
 
   int rank() const { return model_->rank(); }
   int size() const { return model_->size(); }

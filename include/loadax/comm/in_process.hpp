@@ -1,13 +1,16 @@
 // Processes played by threads of one process, and the job of one process.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,9 +19,9 @@
 
 #include <loadax/comm/communicator.hpp>
 #include <loadax/comm/reduce.hpp>
-#include <loadax/core/barrier.hpp>
 #include <loadax/core/checked.hpp>
 #include <loadax/core/error.hpp>
+#include <loadax/core/meeting.hpp>
 #include <loadax/core/shape.hpp>
 
 namespace loadax {
@@ -54,7 +57,9 @@ class InProcessCommunicator {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(group_->posts.size()); }
 
-  void barrier() { wait(); }
+  void barrier() {
+    meet({}, [] {});
+  }
 
   void broadcast(std::span<std::byte> bytes, int root) {
     if (root < 0 || root >= size())
@@ -128,18 +133,16 @@ class InProcessCommunicator {
     if (me < 0)
       throw ArgumentError(fmt::format("subgroup: rank {} is not in {}", rank_, bracketed(key)),
                           "only the ranks of a subgroup make it");
-    // The n-th call with the same ranks makes the n-th group: each member counts its own calls.
-    const std::size_t call = made_[key]++;
-    const std::scoped_lock lock(group_->mutex);
-    auto& groups = group_->subgroups[key];
-    while (groups.size() <= call)
-      groups.push_back(std::make_shared<Group>(static_cast<int>(key.size())));
-    return InProcessCommunicator(groups[call], me);
+    const std::size_t call = group_->made[static_cast<std::size_t>(rank_)][key]++;
+    return InProcessCommunicator(group_->subgroup(key, call), me);
   }
 
   /// Makes every wait of this group, now and later, fail on all its ranks: what a process does
   /// that cannot go on. Thread-safe.
   void abort() noexcept { group_->abort(); }
+
+  /// Says that this rank makes no more calls: a wait for it fails. Thread-safe.
+  void depart() noexcept { group_->depart(static_cast<std::size_t>(rank_)); }
 
  private:
   struct Post {
@@ -150,16 +153,57 @@ class InProcessCommunicator {
 
   struct Group {
     explicit Group(int size)
-        : posts(static_cast<std::size_t>(size)), barrier(static_cast<std::uint32_t>(size)) {}
-    void abort() noexcept {
-      barrier.abort();
+        : posts(static_cast<std::size_t>(size)),
+          made(static_cast<std::size_t>(size)),
+          departed(static_cast<std::size_t>(size)),
+          meeting(static_cast<std::uint32_t>(size)) {}
+
+    /// A rank whose program has ended comes to no meeting.
+    void depart(std::size_t rank) noexcept {
       const std::scoped_lock lock(mutex);
+      departed[rank].store(true, std::memory_order_seq_cst);
+      if (meeting.barrier().has_waiters()) meeting.barrier().abort();
+      for (auto& [key, groups] : subgroups)
+        for (std::size_t i = 0; i < key.size(); ++i)
+          if (key[i] == static_cast<int>(rank))
+            for (auto& group : groups) group->depart(i);
+    }
+
+    /// A rank that has departed, or -1.
+    int departed_rank() const noexcept {
+      for (std::size_t rank = 0; rank < departed.size(); ++rank)
+        if (departed[rank].load(std::memory_order_seq_cst)) return static_cast<int>(rank);
+      return -1;
+    }
+
+    void abort() noexcept {
+      meeting.barrier().abort();
+      const std::scoped_lock lock(mutex);
+      aborted = true;
       for (auto& [key, groups] : subgroups)
         for (auto& group : groups) group->abort();
     }
+
+    /// The n-th call of a rank with the same ranks makes, or joins, their n-th group.
+    std::shared_ptr<Group> subgroup(const std::vector<int>& key, std::size_t call) {
+      const std::scoped_lock lock(mutex);
+      auto& groups = subgroups[key];
+      while (groups.size() <= call) {
+        groups.push_back(std::make_shared<Group>(static_cast<int>(key.size())));
+        if (aborted) groups.back()->abort();
+        for (std::size_t i = 0; i < key.size(); ++i)
+          if (departed[static_cast<std::size_t>(key[i])]) groups.back()->depart(i);
+      }
+      return groups[call];
+    }
+
     std::vector<Post> posts;
-    AbortableBarrier barrier;
+    /// For each rank, how many subgroups of the same ranks it has made: its own thread's.
+    std::vector<std::map<std::vector<int>, std::size_t>> made;
+    std::vector<std::atomic<bool>> departed;
+    Meeting meeting;
     std::mutex mutex;
+    bool aborted = false;
     std::map<std::vector<int>, std::vector<std::shared_ptr<Group>>> subgroups;
   };
 
@@ -175,27 +219,30 @@ class InProcessCommunicator {
     return static_cast<std::size_t>(rank) * size;
   }
 
-  void wait() {
-    try {
-      group_->barrier.arrive_and_wait();
-    } catch (const BarrierAborted&) {
-      throw detail::PeerFailed(fmt::format("rank {}: another process of the job failed", rank_),
-                               "its own exception says why");
-    }
+  [[noreturn]] void throw_departed() const {
+    throw StateError(fmt::format("rank {} waits for rank {}, whose program has ended", rank_,
+                                 group_->departed_rank()),
+                     "all processes make the same collective calls");
   }
 
   /// Shows `mine` to all, runs `read` while all posts stand, and returns when all have read.
   template <class Read>
   void meet(const Post& mine, Read&& read) {
     group_->posts[static_cast<std::size_t>(rank_)] = mine;
-    wait();
+    const auto wait = [&] {
+      group_->meeting.barrier().arrive_and_wait(
+          [&](const auto& incomplete) {
+            if (group_->departed_rank() >= 0 && incomplete()) throw_departed();
+          },
+          [](std::uint32_t) {});
+    };
     try {
-      read();
-    } catch (...) {
-      group_->abort();
-      throw;
+      group_->meeting.meet(wait, std::forward<Read>(read), [&] { group_->abort(); });
+    } catch (const BarrierAborted&) {
+      if (group_->departed_rank() >= 0) throw_departed();
+      throw detail::PeerFailed(fmt::format("rank {}: another process of the job failed", rank_),
+                               "its own exception says why");
     }
-    wait();
   }
 
   void reduce(const char* what, const void* from, void* to, std::size_t first, std::size_t count,
@@ -269,7 +316,6 @@ class InProcessCommunicator {
 
   std::shared_ptr<Group> group_;
   int rank_;
-  std::map<std::vector<int>, std::size_t> made_;
 };
 
 static_assert(Communicator<InProcessCommunicator>);
@@ -282,18 +328,26 @@ void run_in_process(int size, Program&& program) {
   std::vector<std::exception_ptr> causes(members.size()), consequences(members.size());
   {
     std::vector<std::jthread> threads;
-    for (std::size_t rank = 0; rank < members.size(); ++rank) {
-      threads.emplace_back([&, rank] {
-        try {
-          program(members[rank]);
-          return;
-        } catch (const detail::PeerFailed&) {
-          consequences[rank] = std::current_exception();
-        } catch (...) {
-          causes[rank] = std::current_exception();
-        }
-        members[rank].abort();
-      });
+    const auto run = [&](std::size_t rank) {
+      try {
+        program(members[rank]);
+        members[rank].depart();
+        return;
+      } catch (const detail::PeerFailed&) {
+        consequences[rank] = std::current_exception();
+      } catch (...) {
+        causes[rank] = std::current_exception();
+      }
+      members[rank].abort();
+    };
+    try {
+      for (std::size_t rank = 0; rank < members.size(); ++rank) threads.emplace_back(run, rank);
+    } catch (const std::system_error& error) {
+      members[0].abort();
+      throw EngineError(
+          "threads", error.code().value(),
+          fmt::format("{} of {} processes started: {}", threads.size(), size, error.what()),
+          "raise the limit of threads, or play fewer processes");
     }
   }
   for (const auto* failures : {&causes, &consequences})

@@ -38,14 +38,16 @@ class AbortableBarrier {
 
   /// Returns when all threads have arrived; what they wrote before is visible after. A thread that
   /// has to wait first calls `before_wait(incomplete)` when its own arrival can be seen; it may
-  /// throw. `incomplete()` tells whether some thread has still not arrived.
+  /// throw. `incomplete()` tells whether some thread has still not arrived. The last one to arrive
+  /// calls `before_release(n)` before the n others may go on.
   /// @throws BarrierAborted where the barrier is aborted before or meanwhile
-  template <class BeforeWait>
-  void arrive_and_wait(BeforeWait&& before_wait) {
+  template <class BeforeWait, class BeforeRelease>
+  void arrive_and_wait(BeforeWait&& before_wait, BeforeRelease&& before_release) {
     const auto round = round_.load(std::memory_order_acquire);
     if (round & aborted) throw BarrierAborted{};
     if (arrived_.fetch_add(1, std::memory_order_seq_cst) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
+      before_release(threads_ - 1);
       if (round_.fetch_add(next_round, std::memory_order_seq_cst) & aborted) {
         round_.notify_all();
         throw BarrierAborted{};
@@ -57,7 +59,7 @@ class AbortableBarrier {
     if (wait_while_equal(round_, round) & aborted) throw BarrierAborted{};
   }
   void arrive_and_wait() {
-    arrive_and_wait([](const auto&) {});
+    arrive_and_wait([](const auto&) {}, [](std::uint32_t) {});
   }
 
   /// Whether some, but not all, have arrived.

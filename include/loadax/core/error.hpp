@@ -1,6 +1,8 @@
 // The library's exceptions: what went wrong, with the values, and on a `hint:` line what to do.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -21,6 +23,10 @@ class Error {
   virtual ~Error() = default;
   /// The whole text, the hint included; the same as `what()`.
   virtual const char* message() const noexcept = 0;
+  /// What went wrong, without the hint.
+  virtual std::string_view text() const noexcept = 0;
+  /// What to do about it; "" where there is nothing to say.
+  virtual std::string_view hint() const noexcept = 0;
 
  protected:
   Error() = default;
@@ -30,8 +36,10 @@ class Error {
 
 namespace detail {
 
+inline constexpr std::string_view before_hint = "\nhint: ";
+
 inline std::string with_hint(std::string_view text, std::string_view hint) {
-  return hint.empty() ? std::string(text) : fmt::format("{}\nhint: {}", text, hint);
+  return hint.empty() ? std::string(text) : fmt::format("{}{}{}", text, before_hint, hint);
 }
 
 /// An error on top of one standard exception.
@@ -39,8 +47,16 @@ template <class Standard>
 class ErrorOn : public Standard, public Error {
  public:
   explicit ErrorOn(std::string_view text, std::string_view hint = {})
-      : Standard(with_hint(text, hint)) {}
+      : Standard(with_hint(text, hint)), text_size_(text.size()) {}
   const char* message() const noexcept override { return this->what(); }
+  std::string_view text() const noexcept override { return {this->what(), text_size_}; }
+  std::string_view hint() const noexcept override {
+    const char* rest = this->what() + text_size_;
+    return *rest == '\0' ? "" : rest + before_hint.size();
+  }
+
+ private:
+  std::size_t text_size_;
 };
 
 /// A string that copies without throwing, as an exception's members must.
@@ -119,6 +135,14 @@ class EngineError : public detail::ErrorOn<std::runtime_error> {
   detail::SharedText engine_;
   int code_;
 };
+
+/// The same error with `prefix` before its text and the same hint: for callers who know more of
+/// where it happened. Of the errors that consist of a text and a hint alone.
+template <std::derived_from<Error> E>
+  requires std::constructible_from<E, std::string, std::string_view>
+E with_context(std::string_view prefix, const E& error) {
+  return E(fmt::format("{}{}", prefix, error.text()), error.hint());
+}
 
 }  // namespace v0
 }  // namespace loadax

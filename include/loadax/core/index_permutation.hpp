@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -42,6 +43,7 @@ class IndexPermutation {
     const int width = static_cast<int>(std::bit_width(size - 1));
     low_bits_ = (width + 1) / 2;
     high_bits_ = width - low_bits_;
+    ::new (&rounds_) std::array<Round, rounds>;
     for (auto& round : rounds_) round = {random(), random()};
   }
 
@@ -92,6 +94,7 @@ class IndexPermutation {
   }
 
   void shuffle_table(CounterRandom& random) noexcept {
+    ::new (&table_) std::array<std::uint8_t, table_size>;
     for (std::size_t i = 0; i < size_; ++i) table_[i] = static_cast<std::uint8_t>(i);
     for (std::size_t i = size_; i > 1; --i) std::swap(table_[i - 1], table_[random.below(i)]);
   }

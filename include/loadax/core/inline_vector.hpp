@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <initializer_list>
 #include <iterator>
+#include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -14,6 +16,20 @@
 
 namespace loadax {
 inline namespace v0 {
+
+namespace detail {
+
+/// An integer that counts: no truth value and no character.
+template <class T>
+concept Number = std::integral<T> && !(std::same_as<T, bool> || std::same_as<T, char> ||
+                                       std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
+                                       std::same_as<T, char16_t> || std::same_as<T, char32_t>);
+
+/// Whether an element may be taken from a value of another range: the same type, or both integers.
+template <class From, class T>
+concept ElementFrom = std::same_as<From, T> || (Number<From> && Number<T>);
+
+}  // namespace detail
 
 /// A contiguous sequence of at most `Capacity` small trivially copyable values, stored in place.
 /// @throws NotSupportedError from whatever would grow it beyond its capacity
@@ -28,20 +44,29 @@ class InlineVector {
   constexpr InlineVector() = default;
   constexpr InlineVector(std::initializer_list<T> values)
       : InlineVector(values.begin(), values.end()) {}
-  constexpr explicit InlineVector(std::size_t size, const T& value = T{}) { resize(size, value); }
+  /// @throws ArgumentError for an integer that T cannot hold
   template <std::input_iterator I, std::sentinel_for<I> S>
+    requires detail::ElementFrom<std::iter_value_t<I>, T>
   constexpr InlineVector(I first, S last) {
-    for (; first != last; ++first) push_back(static_cast<T>(*first));
+    for (; first != last; ++first) push_back(element(*first));
   }
-  /// From any range, a std::vector or std::span of sizes above all.
+  /// From any range of T; of integers, from a range of any integers.
+  /// @throws ArgumentError for an integer that T cannot hold
   template <class Range>
     requires(!std::same_as<Range, InlineVector> &&
              requires(const Range& range) {
-               { *std::begin(range) } -> std::convertible_to<T>;
+               requires detail::ElementFrom<std::iter_value_t<decltype(std::begin(range))>, T>;
                std::end(range);
              })
   constexpr InlineVector(const Range& range)  // NOLINT(google-explicit-constructor)
       : InlineVector(std::begin(range), std::end(range)) {}
+
+  /// `size` times the same value.
+  static constexpr InlineVector filled(std::size_t size, const T& value) {
+    InlineVector result;
+    result.resize(size, value);
+    return result;
+  }
 
   constexpr std::size_t size() const noexcept { return size_; }
   constexpr bool empty() const noexcept { return size_ == 0; }
@@ -79,9 +104,20 @@ class InlineVector {
  private:
   static constexpr void check(std::size_t size) {
     if (size > Capacity)
-      throw NotSupportedError(
-          fmt::format("{} dimensions, where at most {} are held", size, Capacity),
-          "merge dimensions that always go together");
+      throw NotSupportedError(fmt::format("{} values, where at most {} are held", size, Capacity),
+                              "of dimensions or axes, merge those that always go together");
+  }
+
+  template <class From>
+  static constexpr T element(const From& value) {
+    if constexpr (!std::same_as<From, T> && detail::Number<T>) {
+      if (!std::in_range<T>(value))
+        throw ArgumentError(
+            fmt::format("the value {} is not between {} and {}", value,
+                        std::numeric_limits<T>::min(), std::numeric_limits<T>::max()),
+            "sizes are not negative, and of no more bits than the element type");
+    }
+    return static_cast<T>(value);
   }
 
   std::array<T, Capacity> values_{};

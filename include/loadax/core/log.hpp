@@ -30,9 +30,10 @@ struct LogState {
   std::shared_ptr<const LogSink> sink = std::make_shared<const LogSink>(log_to_stderr);
 };
 
+/// Never destroyed: threads may log while the program ends.
 inline LogState& log_state() {
-  static LogState state;
-  return state;
+  static auto* state = new LogState;
+  return *state;
 }
 
 }  // namespace detail

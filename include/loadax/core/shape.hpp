@@ -48,6 +48,15 @@ inline std::size_t element_count(const Shape& shape) {
                       "check the sizes for an overflow");
 }
 
+/// How many bytes an array of this shape has, with elements of `itemsize` bytes.
+/// @throws ArgumentError where the count does not fit in 64 bits
+inline std::size_t byte_count(const Shape& shape, std::size_t itemsize) {
+  if (auto bytes = checked_multiply(element_count(shape), itemsize)) return *bytes;
+  throw ArgumentError(fmt::format("shape {} of {}-byte elements has more than 2^64 bytes",
+                                  bracketed(shape), itemsize),
+                      "check the sizes for an overflow");
+}
+
 /// The shape of a box.
 inline Shape box_shape(const Box& box) {
   Shape shape;

@@ -24,9 +24,10 @@ struct ThreadStates {
   std::vector<CaptureThreadState> captures;
 };
 
+/// Never destroyed: threads may be started while the program ends.
 inline ThreadStates& thread_states() {
-  static ThreadStates states;
-  return states;
+  static auto* states = new ThreadStates;
+  return *states;
 }
 
 }  // namespace detail
@@ -49,10 +50,8 @@ class ThreadContext {
 
   /// Of the calling thread.
   static ThreadContext capture() {
-    auto& states = detail::thread_states();
-    const std::scoped_lock lock(states.mutex);
     ThreadContext context;
-    for (const auto& capture : states.captures) {
+    for (const auto& capture : captures()) {
       if (auto adopt = capture()) context.adopt_.push_back(std::move(adopt));
     }
     return context;
@@ -67,6 +66,14 @@ class ThreadContext {
 
  private:
   ThreadContext() = default;
+
+  /// A copy, since what is called may itself register another one.
+  static std::vector<CaptureThreadState> captures() {
+    auto& states = detail::thread_states();
+    const std::scoped_lock lock(states.mutex);
+    return states.captures;
+  }
+
   std::vector<AdoptThreadState> adopt_;
 };
 

@@ -72,6 +72,17 @@ class Batch {
     return std::move(at(*this, member));
   }
 
+  /// Says what is wrong with a member of another type.
+  template <class M, class E>
+    requires(!std::same_as<Example, E>)
+  auto& operator[](M E::*) const {
+    static_assert(
+        std::same_as<Example, E>,
+        "loadax: this is a member of another type: write batch[&Example::field], where Example "
+        "is the type of the batch's samples");
+    return std::get<0>(leaves_);
+  }
+
   /// All arrays, in the order of the fields.
   leaves_type& leaves() noexcept { return leaves_; }
   const leaves_type& leaves() const noexcept { return leaves_; }
@@ -86,6 +97,7 @@ class Batch {
   Leaf<bool>& mask() { return mask_of(*this); }
   const Leaf<bool>& mask() const { return mask_of(*this); }
   void set_mask(Leaf<bool> mask) { mask_ = std::move(mask); }
+  void drop_mask() noexcept { mask_.reset(); }
 
   bool operator==(const Batch&) const = default;
 

@@ -108,6 +108,7 @@ class HostSink {
 
   void prepare(Slot& slot, const auto& work, const Example* first) const {
     if constexpr (needs_example) slot.shapes = RowShapes<Example>(*first, work.position(0));
+    slot.batch.drop_mask();  // one that the consumer has set on the batch before
     detail::for_each_field<Example>([&](auto i) {
       auto& leaf = slot.batch.template get<i>();
       const Shape shape = slot.shapes.batch_shape(i, work.rows());

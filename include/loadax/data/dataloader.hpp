@@ -144,7 +144,7 @@ class Dataloader<D>::Pass {
   std::uint64_t epoch() const noexcept { return epoch_; }
 
   /// Starts loading.
-  /// @throws std::system_error where a thread cannot be started
+  /// @throws EngineError where a thread cannot be started
   iterator begin() const { return iterator(dataset_, options_, epoch_); }
   std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -168,24 +168,25 @@ class Dataloader<D>::iterator {
   using difference_type = std::ptrdiff_t;
 
   /// The batch, valid until `++`; move from it to keep it. Waits for it.
-  /// @throws what was thrown while it was loaded
-  batch_type& operator*() const { return engine_->current().batch; }
+  /// @throws StateError at the end; what was thrown while it was loaded
+  batch_type& operator*() const { return engine().current().batch; }
   batch_type* operator->() const { return &**this; }
   /// Goes to the next batch, whether or not this one was looked at; does not wait for it.
+  /// @throws StateError at the end
   iterator& operator++() {
-    engine_->next();
+    engine().next();
     return *this;
   }
   void operator++(int) { ++*this; }
-  friend bool operator==(const iterator& it, std::default_sentinel_t) { return it.engine_->done(); }
+  friend bool operator==(const iterator& it, std::default_sentinel_t) { return it.engine().done(); }
 
   /// Why the batch could not be loaded; null where `*iterator` did not throw.
-  const LoadFailure* failure() const noexcept { return engine_->failure(); }
+  const LoadFailure* failure() const { return engine().failure(); }
 
-  Progress progress() const noexcept {
+  Progress progress() const {
     Progress progress = total_;
-    progress.items_processed = engine_->rows_delivered();
-    progress.batches_processed = engine_->batches_delivered();
+    progress.items_processed = engine().rows_delivered();
+    progress.batches_processed = engine().batches_delivered();
     return progress;
   }
 
@@ -203,6 +204,12 @@ class Dataloader<D>::iterator {
                                        EngineOptions{options.num_workers, depth(options)});
   }
 
+  Engine& engine() const {
+    if (!engine_)
+      throw StateError("a moved-from Dataloader iterator was used", "use the one it was moved to");
+    return *engine_;
+  }
+
   static std::size_t depth(const DataloaderOptions& options) {
     const auto ahead = checked_multiply(options.num_workers, options.prefetch_factor);
     return checked_add(ahead.value_or(std::size_t(-1)), std::size_t{1}).value_or(std::size_t(-1));
@@ -211,6 +218,11 @@ class Dataloader<D>::iterator {
   Progress total_;
   std::unique_ptr<Engine> engine_;
 };
+
+/// Says what is missing in a type that is no dataset.
+template <class D>
+  requires(!Dataset<D>)
+explicit Dataloader(D, const DataloaderOptions& = {}) -> Dataloader<detail::or_not_a_dataset<D>>;
 
 }  // namespace v0
 }  // namespace loadax

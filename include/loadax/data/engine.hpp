@@ -11,12 +11,12 @@
 //     };
 //     std::uint64_t batches() const;               // how many, or `unbounded_batches`
 //     std::size_t max_rows() const;                // of any batch
-//     Work batch(std::uint64_t k);                 // called once for each k, by any thread
+//     Work batch(std::uint64_t k);                 // by any thread, once for each k not skipped
 //   };
 //   struct Sink {
 //     struct Slot;                                 // memory of a batch, used again and again
-//     static constexpr bool needs_example;         // whether prepare() wants the first sample
-//     void prepare(Slot&, const Work&, const Example* first);   // null unless needs_example
+//     static constexpr bool needs_example;         // whether prepare() wants a sample
+//     void prepare(Slot&, const Work&, const Example*);   // null unless needs_example
 //     void write(Slot&, const Work&, std::size_t row, const Example&);   // to wherever it goes
 //     void pad(Slot&, const Work&, std::size_t row);   // only if Work says no_sample
 //     void finish(Slot&, const Work&);             // optional: all rows are written
@@ -24,14 +24,16 @@
 //
 // So rows may go to several places (shards, replicas), and k may run through many epochs without
 // a pause between them. Calls for one batch are: batch(k), prepare() once, write() and pad() from
-// several threads, for each row once, finish() once. With needs_example, row 0 must have a sample.
+// several threads, for each row once, finish() once. With needs_example, prepare() gets row 0's
+// sample; where row 0 is padding, sample number `Work::first_sample()`, which a Work may have.
 //
 // How it works. Slots form a ring; batch k is loaded into slot k % depth. A worker claims the next
 // range of rows by one atomic addition; ranges are a fraction of a batch, so that all workers work
 // on the first batch and a slow sample holds up one range. A slot's stage, one number that only
 // grows, says for which batch it is free, opened, prepared, or full; a worker that is a whole ring
 // ahead waits for the consumer, the consumer waits for its batch to be full. A failure is kept in
-// its slot and thrown at the consumer when it comes to that batch.
+// its slot and thrown at the consumer when it comes to that batch. To skip batches, the consumer
+// claims what is left of them itself and frees their slots for those that come in their places.
 #pragma once
 
 #include <algorithm>
@@ -40,6 +42,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -47,6 +50,7 @@
 #include <fmt/core.h>
 
 #include <loadax/core/checked.hpp>
+#include <loadax/core/error.hpp>
 #include <loadax/core/log.hpp>
 #include <loadax/core/thread_context.hpp>
 #include <loadax/data/engine_state.hpp>
@@ -83,12 +87,20 @@ class Workers {
     for (auto& thread : threads_) thread.join();
   }
 
+  /// @throws EngineError where a thread cannot be started
   void start(std::size_t count) {
     if (count == 0) return;
     const auto context = std::make_shared<const ThreadContext>(ThreadContext::capture());
     threads_.reserve(count);
-    for (std::size_t i = 0; i < count; ++i)
-      threads_.emplace_back([state = state_, context] { state->work(*context); });
+    try {
+      while (threads_.size() < count)
+        threads_.emplace_back([state = state_, context] { state->work(*context); });
+    } catch (const std::system_error& error) {
+      throw EngineError(
+          "threads", error.code().value(),
+          fmt::format("{} of {} loader threads started: {}", threads_.size(), count, error.what()),
+          "raise the limit of threads, or lower num_workers");
+    }
   }
 
  private:
@@ -102,7 +114,7 @@ class Workers {
 /// take over the state of the thread that makes the engine (the mesh in scope, see
 /// core/thread_context.hpp). Destroying the engine at any time joins them as soon as the user's
 /// running calls have returned.
-/// @throws std::system_error where a thread cannot be started
+/// @throws EngineError where a thread cannot be started
 /// @complexity no allocation in the steady state but the sink's and the user's own
 template <class Source, class Sink>
 class LoaderEngine {
@@ -127,9 +139,10 @@ class LoaderEngine {
   std::uint64_t rows_delivered() const noexcept { return rows_delivered_; }
 
   /// The current batch, valid until next(). Waits for it.
-  /// @pre not done()
-  /// @throws what was thrown while it was loaded, as it was; next() goes on behind it
+  /// @throws StateError where done(); what was thrown while the batch was loaded, as it was: next()
+  /// goes on behind it
   Slot& current() {
+    check_not_done();
     wait();
     auto& slot = state_->slot(batch_);
     if (slot.failure) {
@@ -147,13 +160,22 @@ class LoaderEngine {
   /// Why current() threw; null where it did not.
   const LoadFailure* failure() const noexcept { return failure_; }
 
-  /// Gives the current batch up and goes to the next one; does not wait for that.
-  /// @pre not done()
+  /// Gives the current batch up, which is not loaded then if nobody has begun to, and goes to the
+  /// next one; does not wait for that.
+  /// @throws StateError where done()
   void next() {
-    wait();
+    check_not_done();
+    skip_to(batch_ + 1);
+  }
+
+  /// Goes to batch k, if it is ahead, without loading what is between and nobody has begun to load.
+  /// Behind the last batch, the engine is done.
+  void skip_to(std::uint64_t k) noexcept {
+    k = std::min(k, state_->batches());
+    if (k <= batch_) return;
     failure_ = nullptr;
-    state_->release(batch_);
-    undelivered_ = ++batch_;
+    state_->pass(batch_, k);
+    undelivered_ = batch_ = k;
   }
 
  private:
@@ -161,6 +183,13 @@ class LoaderEngine {
   std::size_t useful_workers(std::size_t asked) const noexcept {
     const auto ranges = checked_multiply<std::uint64_t>(state_->batches(), state_->ranges());
     return ranges ? static_cast<std::size_t>(std::min<std::uint64_t>(asked, *ranges)) : asked;
+  }
+
+  void check_not_done() const {
+    if (done())
+      throw StateError(
+          fmt::format("there is no batch {}: the loader has passed its last one", batch_),
+          "compare the iterator with end() before * and ++");
   }
 
   void wait() noexcept {

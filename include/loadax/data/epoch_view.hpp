@@ -1,8 +1,8 @@
 // A dataset as it stands in one epoch, kept alive with whatever it refers to.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -32,31 +32,29 @@ EpochView<D> make_epoch_view(std::shared_ptr<const D> dataset, std::uint64_t epo
   }
 }
 
-/// The views of a stream that runs through one epoch after the other: each is made once, by the
-/// thread that first asks, and forgotten when two later ones have been. Thread-safe.
+/// The views of a stream that runs through one epoch after the other. Each is made once, by the
+/// thread that first asks, as long as nobody asks for one that is `span` or more epochs behind the
+/// latest: those are forgotten. Thread-safe.
 template <Dataset D>
 class EpochViews {
  public:
-  explicit EpochViews(std::shared_ptr<const D> dataset) : dataset_(std::move(dataset)) {}
+  explicit EpochViews(std::shared_ptr<const D> dataset, std::uint64_t span = 2)
+      : dataset_(std::move(dataset)), span_(span) {}
 
   EpochView<D> at(std::uint64_t epoch) {
     const std::scoped_lock lock(mutex_);
-    Entry& entry = entries_[epoch % entries_.size()];
-    if (!entry.view || entry.epoch != epoch) {
-      entry.view = make_epoch_view(dataset_, epoch);
-      entry.epoch = epoch;
-    }
-    return entry.view;
+    EpochView<D>& view = views_[epoch];
+    if (!view) view = make_epoch_view(dataset_, epoch);
+    const EpochView<D> result = view;
+    while (views_.rbegin()->first - views_.begin()->first >= span_) views_.erase(views_.begin());
+    return result;
   }
 
  private:
-  struct Entry {
-    std::uint64_t epoch = 0;
-    EpochView<D> view;
-  };
   std::shared_ptr<const D> dataset_;
+  std::uint64_t span_;
   std::mutex mutex_;
-  std::array<Entry, 2> entries_;
+  std::map<std::uint64_t, EpochView<D>> views_;
 };
 
 }  // namespace v0

@@ -86,16 +86,28 @@ std::string field_text() {
   }
 }
 
+template <class Example, class M, class E>
+consteval bool is_member_of(M E::*) {
+  return std::is_same_v<Example, E>;
+}
+
 /// Which field a member pointer means, at compile time.
 template <auto Member, class Example>
 consteval std::size_t field_index() {
-  constexpr auto fields = detail::tie_example(shadow<Example>.value);
-  std::size_t index = fields_of<Example>;
-  for_each_field<Example>([&](auto i) {
-    if (static_cast<const void*>(&std::get<i>(fields)) ==
-        static_cast<const void*>(&(shadow<Example>.value.*Member)))
-      index = i;
-  });
+  constexpr bool is_of_example = is_member_of<Example>(Member);
+  static_assert(
+      is_of_example,
+      "loadax: this is a member of another type: write get<&Example::field>(batch), where "
+      "Example is the type of the batch's samples");
+  std::size_t index = 0;
+  if constexpr (is_of_example) {
+    constexpr auto fields = detail::tie_example(shadow<Example>.value);
+    for_each_field<Example>([&](auto i) {
+      if (static_cast<const void*>(&std::get<i>(fields)) ==
+          static_cast<const void*>(&(shadow<Example>.value.*Member)))
+        index = i;
+    });
+  }
   return index;
 }
 

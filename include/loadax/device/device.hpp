@@ -62,9 +62,10 @@ class DeviceKind {
     std::mutex mutex;
     std::deque<std::string> names{"unknown"};
   };
+  /// Never destroyed: threads may ask while the program ends.
   static Registry& registry() {
-    static Registry known;
-    return known;
+    static auto* known = new Registry;
+    return *known;
   }
 
   explicit DeviceKind(std::uint16_t id) : id_(id) {}

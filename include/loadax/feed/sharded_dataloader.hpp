@@ -67,6 +67,12 @@ class StreamSource {
       const std::uint64_t global = rows_->global(row);
       return global < samples_ ? first_ + global : no_sample;
     }
+    /// The sample that the batch takes its shapes from: this process's first, or where it has none,
+    /// the first of the global batch.
+    std::uint64_t first_sample() const noexcept {
+      const std::uint64_t mine = position(0);
+      return mine == no_sample ? first_ : mine;
+    }
 
    private:
     EpochView<D> view_;
@@ -74,15 +80,17 @@ class StreamSource {
     std::uint64_t first_ = 0, samples_ = 0;
   };
 
-  StreamSource(std::shared_ptr<const D> dataset, std::shared_ptr<const LocalRows> rows,
-               const ShardedDataloaderOptions& options)
-      : views_(std::make_unique<EpochViews<D>>(dataset)),
-        rows_(std::move(rows)),
+  /// At most `depth` batches are loaded at a time.
+  StreamSource(const std::shared_ptr<const D>& dataset, std::shared_ptr<const LocalRows> rows,
+               const ShardedDataloaderOptions& options, std::size_t depth)
+      : rows_(std::move(rows)),
         size_(dataset->size()),
         batch_size_(options.global_batch_size),
         epochs_(options.epochs) {
     epoch_batches_ = size_ / batch_size_;
     if (options.tail == Tail::pad && size_ % batch_size_ != 0) ++epoch_batches_;
+    const std::uint64_t span = epoch_batches_ == 0 ? 0 : depth / epoch_batches_;
+    views_ = std::make_unique<EpochViews<D>>(dataset, span + 2);
   }
 
   std::uint64_t epochs() const noexcept { return epochs_; }
@@ -96,14 +104,22 @@ class StreamSource {
                     unbounded_batches);
   }
   std::size_t max_rows() const noexcept { return rows_->size(); }
+  /// @throws ArgumentError where the dataset has another size in the batch's epoch
   Work batch(std::uint64_t k) {
-    const std::uint64_t first = k % epoch_batches_ * batch_size_;
-    return {views_->at(k / epoch_batches_), rows_, first, std::min(size_ - first, batch_size_)};
+    const std::uint64_t epoch = k / epoch_batches_, first = k % epoch_batches_ * batch_size_;
+    auto view = views_->at(epoch);
+    if (const std::uint64_t size = view->size(); size != size_)
+      throw ArgumentError(
+          fmt::format("ShardedDataloader: the dataset has {} samples in epoch {}, where it said {}",
+                      size, epoch, size_),
+          "a stream's epochs have one size: make the dataset's for_epoch() keep it, or use one "
+          "loader for each epoch");
+    return {std::move(view), rows_, first, std::min(size_ - first, batch_size_)};
   }
 
  private:
-  std::unique_ptr<EpochViews<D>> views_;
   std::shared_ptr<const LocalRows> rows_;
+  std::unique_ptr<EpochViews<D>> views_;
   std::uint64_t size_, batch_size_, epochs_, epoch_batches_ = 0;
 };
 
@@ -137,15 +153,16 @@ class ShardedDataloader {
 
   /// `spec` lays out each field's array [rows, ...] over the mesh in scope. Starts loading.
   /// @throws StateError where no mesh is in scope; ArgumentError where the spec does not fit the
-  /// mesh or does not divide the batch, or an option is 0; NotSupportedError where the devices'
-  /// memory is not the host's
+  /// mesh or does not divide the batch, or global_batch_size or prefetch_factor is 0 (with 0 epochs
+  /// there are no batches); NotSupportedError where the devices' memory is not the host's;
+  /// EngineError where a thread cannot be started
   ShardedDataloader(D dataset, const PartitionSpec& spec,
                     const ShardedDataloaderOptions& options = {})
       : state_(std::make_unique<State>(std::move(dataset), NamedSharding(current_mesh(), spec),
                                        current_runtime(), options)) {}
 
-  /// The epochs that are left, the current one included. Going on to the next one passes what is
-  /// left of the current.
+  /// The epochs that are left, the current one included. Going on to the next one skips what is
+  /// left of the current, without loading more of it.
   Epochs epochs() { return Epochs(state()); }
 
   /// How much of the current epoch was delivered.
@@ -171,11 +188,16 @@ class ShardedDataloader<D>::iterator {
   using difference_type = std::ptrdiff_t;
 
   /// The batch, valid until `++`; a copy of it, or of one of its arrays, is a handle that keeps it.
-  /// @throws what was thrown while it was loaded
-  const batch_type& operator*() const { return state_->deliver(); }
+  /// @throws StateError at the end; what was thrown while it was loaded
+  const batch_type& operator*() const {
+    state_->check_in(epoch_);
+    return state_->deliver();
+  }
   const batch_type* operator->() const { return &**this; }
   /// Goes to the next batch, whether or not this one was looked at; does not wait for it.
+  /// @throws StateError at the end
   iterator& operator++() {
+    state_->check_in(epoch_);
     state_->engine->next();
     return *this;
   }
@@ -246,6 +268,12 @@ class ShardedDataloader<D>::Epochs {
   State* state_;
 };
 
+/// Says what is missing in a type that is no dataset.
+template <class D>
+  requires(!Dataset<D>)
+ShardedDataloader(D, const PartitionSpec&, const ShardedDataloaderOptions& = {})
+    -> ShardedDataloader<detail::or_not_a_dataset<D>>;
+
 template <Dataset D>
 struct ShardedDataloader<D>::State {
   State(D d, NamedSharding where, std::shared_ptr<Runtime> runtime,
@@ -254,7 +282,7 @@ struct ShardedDataloader<D>::State {
     check(options, *runtime);
     const auto rows = local_rows();
     const auto dataset = std::make_shared<const D>(std::move(d));
-    Source source(dataset, rows, options);
+    Source source(dataset, rows, options, depth(options));
     progress.items_total = source.epoch_samples();
     progress.batches_total = source.epoch_batches();
     if (progress.batches_total == 0)
@@ -308,8 +336,15 @@ struct ShardedDataloader<D>::State {
   bool is_in(std::uint64_t epoch) const noexcept {
     return !engine->done() && epoch_of(engine->batch()) == epoch;
   }
-  void skip_to(std::uint64_t epoch) {
-    while (!engine->done() && epoch_of(engine->batch()) < epoch) engine->next();
+  /// An iterator at the end of its epoch has no part in the next one.
+  void check_in(std::uint64_t epoch) const {
+    if (!is_in(epoch))
+      throw StateError(fmt::format("ShardedDataloader: epoch {} has no batch left", epoch),
+                       "compare the iterator with end() before * and ++");
+  }
+  void skip_to(std::uint64_t epoch) noexcept {
+    const auto first = checked_multiply(epoch, progress.batches_total);
+    engine->skip_to(first.value_or(unbounded_batches));
   }
 
   const batch_type& deliver() {

@@ -11,6 +11,7 @@
 
 #include <fmt/core.h>
 
+#include <loadax/array/host_array.hpp>
 #include <loadax/core/error.hpp>
 #include <loadax/core/shape.hpp>
 #include <loadax/data/batch.hpp>
@@ -85,7 +86,7 @@ class ShardedSink {
         masked_(masked) {}
 
   void prepare(Slot& slot, const auto& work, const Example* first) const {
-    if constexpr (needs_example) slot.shapes = RowShapes<Example>(*first, work.position(0));
+    if constexpr (needs_example) slot.shapes = RowShapes<Example>(*first, work.first_sample());
     detail::for_each_field<Example>([&](auto i) {
       prepare_array(slot.batch.template get<i>(), sharding_,
                     slot.shapes.batch_shape(i, global_rows_), detail::field_text<Example, i>());
@@ -158,8 +159,8 @@ class ShardedSink {
       return;
     }
     // The row itself is split: the device gets its part of it.
-    thread_local std::vector<T> scratch;
-    scratch.resize(whole);
+    thread_local HostArray<T> scratch;
+    if (scratch.size() < whole) scratch = HostArray<T>::uninitialized(Shape{whole});
     field<F>::copy(value, scratch.data());
     Box all, part = shard.index;
     for (const auto size : batch_shape) all.push_back({0, size});

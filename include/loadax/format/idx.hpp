@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <system_error>
 
 #include <fmt/core.h>
@@ -72,8 +73,13 @@ class SpanSource {
 
 class FileSource {
  public:
-  explicit FileSource(const std::string& path)
-      : path_(path), file_(std::fopen(path.c_str(), "rb")) {
+  explicit FileSource(const std::string& path) : path_(path) {
+    struct ::stat status{};
+    if (::stat(path.c_str(), &status) != 0) throw_error("cannot be opened");
+    if (!S_ISREG(status.st_mode))
+      throw EngineError("file", EINVAL, fmt::format("{} is not a regular file", path),
+                        "copy the data to a file first");
+    file_.reset(std::fopen(path.c_str(), "rb"));
     if (!file_) throw_error("cannot be opened");
     if (fseeko(file_.get(), 0, SEEK_END) != 0) throw_error("cannot be measured");
     const auto end = ftello(file_.get());
@@ -82,11 +88,16 @@ class FileSource {
   }
   std::uint64_t size() const noexcept { return size_; }
   std::string name() const { return path_; }
-  /// @pre the bytes exist
+  /// @pre the bytes existed when the file was opened
   void read(std::uint64_t offset, std::span<std::byte> to) const {
-    if (fseeko(file_.get(), static_cast<off_t>(offset), SEEK_SET) != 0 ||
-        std::fread(to.data(), 1, to.size(), file_.get()) != to.size())
+    if (fseeko(file_.get(), static_cast<off_t>(offset), SEEK_SET) != 0)
       throw_error("cannot be read");
+    const std::size_t got = std::fread(to.data(), 1, to.size(), file_.get());
+    if (got == to.size()) return;
+    if (std::ferror(file_.get())) throw_error("cannot be read");
+    throw FormatError(path_, offset + got,
+                      fmt::format("the file ends, where it had {} bytes when it was opened", size_),
+                      "something writes to the file: read it when that is done");
   }
 
  private:

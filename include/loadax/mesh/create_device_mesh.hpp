@@ -116,7 +116,7 @@ inline std::vector<std::uint32_t> sort_by_granule(const DeviceTable& table,
 template <class Place>
 void for_each_hybrid_position(std::span<const std::int64_t> ici, std::span<const std::int64_t> dcn,
                               Place place) {
-  MeshSizes ici_strides(ici.size()), dcn_strides(ici.size());
+  auto ici_strides = MeshSizes::filled(ici.size(), 0), dcn_strides = ici_strides;
   std::int64_t stride = 1;
   for (std::size_t k = ici.size(); k-- > 0; stride *= ici[k] * dcn[k]) {
     ici_strides[k] = stride;

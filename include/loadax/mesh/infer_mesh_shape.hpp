@@ -81,7 +81,7 @@ struct DeviceCounts {
   std::int64_t num_granules = 1;
 };
 
-/// Both levels inferred: dcn for the granules, ici for the devices of one.
+/// Both levels inferred: dcn for the granules, ici for the devices of one. O(rank)
 /// @throws ArgumentError as above, or where the ranks differ or the granules cannot be of equal
 /// size
 template <std::size_t Rank>
@@ -132,7 +132,7 @@ AnyMeshShape<Rank> split_over_granules(const MeshShape<Rank>& shape, DeviceCount
     log(LogLevel::warning, text + "; one flat mesh is made over all devices");
     return detail::mesh_shape_of<Rank>(ici);
   }
-  MeshSizes dcn(ici.size(), 1);
+  auto dcn = MeshSizes::filled(ici.size(), 1);
   dcn[axis] = granules;
   ici[axis] /= granules;
   return HybridMeshShape<Rank>{detail::mesh_shape_of<Rank>(ici), detail::mesh_shape_of<Rank>(dcn)};

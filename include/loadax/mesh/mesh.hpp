@@ -84,7 +84,7 @@ class Mesh {
 
   /// Positions of the devices that this process drives, ascending.
   std::span<const std::uint32_t> local_positions() const noexcept { return state_->local; }
-  /// The devices that this process drives, row-major.
+  /// The devices that this process drives, row-major. O(result)
   std::vector<Device> local_devices() const {
     std::vector<Device> local;
     local.reserve(local_positions().size());
@@ -118,6 +118,7 @@ class Mesh {
   /// `mesh["dp", "tp"]`).
   /// @throws ArgumentError where this process has no device in the mesh, or devices in several such
   ///   meshes
+  /// @complexity O(rank + local devices + devices of the result)
   Mesh submesh(const AxisNames<>& names) const {
     if (local_positions().empty())
       throw ArgumentError(fmt::format("process {} has no device in the mesh", process_index()),

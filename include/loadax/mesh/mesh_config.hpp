@@ -113,13 +113,14 @@ struct MeshConfig {
   /// A mesh of all devices. A plain mesh_shape on several nodes becomes a hybrid one, its first
   /// axis above 1 going across them; a -1 is inferred.
   /// @throws ArgumentError where shape and devices do not fit, with both counts
+  /// @complexity O(n) for n devices where ids and nodes ascend, else O(n log n)
   template <DeviceTopology T>
   Mesh create_device_mesh(const T& topology, const DeviceMeshOptions& options = {}) const {
     const auto& all = topology.devices();
     return create_device_mesh(topology, std::span<const Device>(all), options);
   }
 
-  /// A mesh of some of a topology's devices, in the same way.
+  /// A mesh of some of a topology's devices, in the same way, and at the same cost.
   template <DeviceTopology T>
   Mesh create_device_mesh(const T& topology, std::span<const Device> devices,
                           const DeviceMeshOptions& options = {}) const {

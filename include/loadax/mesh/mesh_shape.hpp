@@ -41,7 +41,8 @@ constexpr std::int64_t mesh_size(I size) {
 
 }  // namespace detail
 
-/// The sizes of a mesh's axes, major first; one may be -1, to be inferred from the devices.
+/// The sizes of a mesh's axes, major first; one may be -1, to be inferred from the devices. To
+/// make, copy or compare: O(rank).
 template <std::size_t Rank = dynamic_rank>
 class MeshShape {
   static_assert(Rank <= max_rank, "loadax: a mesh has at most max_rank axes");
@@ -109,7 +110,7 @@ MeshShape(std::vector<std::int64_t>) -> MeshShape<dynamic_rank>;
 template <std::size_t R>
 MeshShape(std::span<const std::int64_t, R>) -> MeshShape<R>;
 
-/// "[4, 2]"
+/// "[4, 2]". O(rank)
 template <std::size_t Rank>
 std::string to_string(const MeshShape<Rank>& shape) {
   return bracketed(shape.sizes());

@@ -51,11 +51,14 @@ boost::regex compile(const MeshRule<Rank>& rule) {
 
 template <std::size_t Rank>
 bool matches(const MeshRule<Rank>& rule, const boost::regex& regex, std::string_view selector) {
+  // As in Python, a dot is no line end, and ^ and $ are the selector's, not a line's.
+  using namespace boost::regex_constants;
+  const auto flags = match_default | match_single_line | match_not_dot_newline;
   try {
     return rule.match == RuleMatch::full
-               ? boost::regex_match(selector.begin(), selector.end(), regex)
+               ? boost::regex_match(selector.begin(), selector.end(), regex, flags)
                : boost::regex_search(selector.begin(), selector.end(), regex,
-                                     boost::regex_constants::match_continuous);
+                                     flags | match_continuous);
   } catch (const std::runtime_error& error) {
     throw ArgumentError(fmt::format("mesh rule '{}' cannot be matched against '{}': {}",
                                     rule.pattern, selector, error.what()),

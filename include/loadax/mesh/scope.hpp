@@ -1,6 +1,8 @@
 // The mesh that a thread works on, for calls that do not name one.
 #pragma once
 
+#include <cstdio>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -22,24 +24,40 @@ struct MeshContext {
 
 namespace detail {
 
-inline thread_local const MeshContext* mesh_context = nullptr;
-
-/// The innermost scope of this thread, or null.
-inline const MeshContext* current_mesh_context() noexcept { return mesh_context; }
-
-/// Makes a context current on this thread while it lives.
+/// Makes a context current on this thread while it lives. One that ends before an inner one only
+/// leaves the chain.
+/// @pre it ends on the thread that it began on; std::terminate otherwise
 class ScopeAdoption {
  public:
   [[nodiscard]] explicit ScopeAdoption(MeshContext context)
-      : context_(std::move(context)), before_(std::exchange(mesh_context, &context_)) {}
-  ~ScopeAdoption() { mesh_context = before_; }
+      : context_(std::move(context)), outer_(std::exchange(innermost, this)) {}
+  ~ScopeAdoption() {
+    ScopeAdoption** at = &innermost;
+    while (*at && *at != this) at = &(*at)->outer_;
+    if (!*at) {
+      std::fputs("loadax: a mesh scope ends on another thread than the one that opened it\n",
+                 stderr);
+      std::terminate();
+    }
+    *at = outer_;
+  }
   ScopeAdoption(const ScopeAdoption&) = delete;
   ScopeAdoption& operator=(const ScopeAdoption&) = delete;
 
+  /// The context of this thread's innermost scope, or null.
+  static const MeshContext* current() noexcept {
+    return innermost ? &innermost->context_ : nullptr;
+  }
+
  private:
+  static inline thread_local ScopeAdoption* innermost = nullptr;
+
   MeshContext context_;
-  const MeshContext* before_;
+  ScopeAdoption* outer_;
 };
+
+/// The innermost scope of this thread, or null.
+inline const MeshContext* current_mesh_context() noexcept { return ScopeAdoption::current(); }
 
 /// Threads that the library starts work in the scope of the thread that started them.
 inline const bool mesh_scope_is_inherited = inherit_in_threads([]() -> AdoptThreadState {
@@ -52,6 +70,7 @@ inline const bool mesh_scope_is_inherited = inherit_in_threads([]() -> AdoptThre
 
 /// `lx::MeshScope scope{mesh};` makes a mesh current on this thread until the end of the block, as
 /// Python's `with mesh:`. Scopes nest.
+/// @pre it ends on the thread that opened it; std::terminate otherwise
 class MeshScope {
  public:
   [[nodiscard]] explicit MeshScope(Mesh mesh, std::shared_ptr<Runtime> runtime = nullptr)

@@ -64,7 +64,7 @@ inline constexpr std::size_t names_rank =
 template <DeviceTopology T, std::size_t Rank>
 MeshConfig<Rank> preset(const T& topology, AxisNames<Rank> names, std::size_t devices_axis,
                         std::size_t nodes_axis, PresetOptions<Rank> options) {
-  MeshSizes ici(names.size(), 1), dcn(names.size(), 1);
+  auto ici = MeshSizes::filled(names.size(), 1), dcn = ici;
   ici[devices_axis] = devices_per_node(topology);
   dcn[nodes_axis] = node_count(topology);
   auto batch = batch_axes(names.values(), std::move(options.batch_axis_names));

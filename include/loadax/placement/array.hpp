@@ -79,11 +79,19 @@ class Array {
     return {state().shape, std::move(sharding), state().shards, state().runtime};
   }
 
-  /// Whether another handle shares its shards or one of their buffers. O(local devices)
+  /// Whether another handle shares its shards or one of their buffers. Where not, what other
+  /// threads did through handles that are gone is visible. O(local devices)
   bool is_shared() const {
     if (state_.use_count() > 1) return true;
     for (const auto& shard : state().shards)
       if (shard.buffer.use_count() > 1) return true;
+    // Making and dropping a handle orders this thread behind those that dropped theirs.
+    {
+      const auto handle = state_;
+    }
+    for (const auto& shard : state().shards) {
+      const auto buffer = shard.buffer;
+    }
     return false;
   }
 
@@ -119,7 +127,7 @@ Shard<T> allocate_shard(Runtime& runtime, const NamedSharding& sharding, std::si
   shard.replica_id = sharding.replica_id_at(position);
   shard.shape = box_shape(shard.index);
   shard.buffer = std::make_shared<DeviceBuffer>(runtime.memory(shard.device),
-                                                element_count(shard.shape) * sizeof(T));
+                                                byte_count(shard.shape, sizeof(T)));
   shard.data = static_cast<const T*>(shard.buffer->data());
   return shard;
 }

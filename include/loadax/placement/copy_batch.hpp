@@ -24,11 +24,12 @@ class CopyBatch {
  public:
   enum class Direction { in, out, between };
 
-  explicit CopyBatch(std::size_t devices) : copies_(devices) {}
+  explicit CopyBatch(std::size_t devices) : devices_(devices) {}
 
   /// A copy for local device k: into `memory`, out of it, or from `source` into it.
   void add(std::size_t k, Direction direction, const StridedCopy& copy, DeviceMemory& memory,
            DeviceMemory* source = nullptr) {
+    if (copies_.empty()) copies_.resize(devices_);
     copies_[k].push_back({copy, direction, &memory, source});
     bytes_ += copy.bytes();
   }
@@ -37,10 +38,11 @@ class CopyBatch {
   /// @throws StateError where it is called from the code of a device
   void run(Runtime& runtime, const Mesh& mesh) {
     check_outside_step();
+    if (copies_.empty()) return;
     if (bytes_ < worth_threads) {
       for (std::size_t k = 0; k < copies_.size(); ++k) run_device(k);
     } else {
-      runtime.team(mesh)->run([this](std::size_t k) { run_device(k); });
+      runtime.team(mesh).run([this](std::size_t k) { run_device(k); });
     }
   }
 
@@ -54,24 +56,49 @@ class CopyBatch {
     DeviceMemory* source;
   };
 
+  /// Copies that have begun: waited for also where a later one cannot begin.
+  class Pending {
+   public:
+    void add(Event event) { events_.push_back(std::move(event)); }
+    void wait() {
+      while (!events_.empty()) {
+        const Event event = std::move(events_.back());
+        events_.pop_back();
+        event.wait();
+      }
+    }
+    ~Pending() {
+      while (!events_.empty()) {
+        try {
+          wait();
+        } catch (...) {  // another failure is already on its way
+        }
+      }
+    }
+
+   private:
+    std::vector<Event> events_;
+  };
+
   void run_device(std::size_t k) const {
-    std::vector<Event> events;
+    Pending pending;
     for (const auto& [copy, direction, memory, source] : copies_[k]) {
       switch (direction) {
         case Direction::in:
-          events.push_back(memory->copy_in(copy));
+          pending.add(memory->copy_in(copy));
           break;
         case Direction::out:
-          events.push_back(memory->copy_out(copy));
+          pending.add(memory->copy_out(copy));
           break;
         case Direction::between:
-          events.push_back(memory->copy_between(copy, *source));
+          pending.add(memory->copy_between(copy, *source));
           break;
       }
     }
-    for (const auto& event : events) event.wait();
+    pending.wait();
   }
 
+  std::size_t devices_;
   std::vector<std::vector<Copy>> copies_;
   std::size_t bytes_ = 0;
 };
@@ -82,13 +109,9 @@ decltype(auto) naming_leaf(const LeafPath& path, Work&& work) {
   try {
     return std::forward<Work>(work)();
   } catch (const ArgumentError& error) {
-    const auto prefix = path.prefix();
-    if (prefix.empty()) throw;
-    throw ArgumentError(prefix + error.what());
+    throw with_context(path.prefix(), error);
   } catch (const NotSupportedError& error) {
-    const auto prefix = path.prefix();
-    if (prefix.empty()) throw;
-    throw NotSupportedError(prefix + error.what());
+    throw with_context(path.prefix(), error);
   }
 }
 

@@ -24,8 +24,35 @@
 namespace loadax {
 inline namespace v0 {
 
+/// A team's threads as a mesh numbers its local devices.
+class MeshTeam {
+ public:
+  MeshTeam() = default;
+  MeshTeam(std::shared_ptr<Team> team, std::vector<std::size_t> local_number)
+      : team_(std::move(team)), local_number_(std::move(local_number)) {}
+
+  /// As Team::run, with `code(k)` for local device k of the mesh, in order of
+  /// `mesh.local_positions()`, on that device's thread.
+  template <class Code, class OnFailure>
+  void run(Code&& code, OnFailure&& on_failure) {
+    team_->run([&](std::size_t thread) { code(local_number_[thread]); },
+               std::forward<OnFailure>(on_failure));
+  }
+  template <class Code>
+  void run(Code&& code) {
+    run(std::forward<Code>(code), [] {});
+  }
+
+  /// The threads themselves.
+  const std::shared_ptr<Team>& threads() const noexcept { return team_; }
+
+ private:
+  std::shared_ptr<Team> team_;
+  std::vector<std::size_t> local_number_;
+};
+
 /// The engine of one process: a communicator to the other processes, the memory of each local
-/// device, and teams of threads that run the devices' code. Thread-safe but for `communicator()`.
+/// device, and teams of threads that run the devices' code. Thread-safe.
 class Runtime {
  public:
   /// Makes the memory of a device when it is first used.
@@ -34,15 +61,23 @@ class Runtime {
   /// One process, devices in host memory.
   Runtime() : Runtime(InProcessCommunicator()) {}
   explicit Runtime(AnyCommunicator communicator, MemoryFactory make_memory = host_memory)
-      : communicator_(std::move(communicator)), make_memory_(std::move(make_memory)) {}
+      : process_index_(communicator.rank()),
+        process_count_(communicator.size()),
+        communicator_(std::move(communicator)),
+        make_memory_(std::move(make_memory)) {}
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  int process_index() const { return communicator_.rank(); }
-  int process_count() const { return communicator_.size(); }
+  int process_index() const noexcept { return process_index_; }
+  int process_count() const noexcept { return process_count_; }
 
-  /// For one thread at a time: the one that runs a collective call.
-  AnyCommunicator& communicator() noexcept { return communicator_; }
+  /// Calls `use(communicator)`; one thread at a time. All processes must make their collective
+  /// calls in the same order, so steps over meshes of several processes do not run side by side.
+  template <class Use>
+  decltype(auto) with_communicator(Use&& use) {
+    const std::scoped_lock lock(communicator_mutex_);
+    return std::forward<Use>(use)(communicator_);
+  }
 
   /// The memory of a local device; the same object at each call.
   std::shared_ptr<DeviceMemory> memory(const Device& device) {
@@ -52,14 +87,21 @@ class Runtime {
     return memory;
   }
 
-  /// The threads of the mesh's local devices, in the order of `mesh.local_positions()`.
-  std::shared_ptr<Team> team(const Mesh& mesh) {
+  /// The threads of the mesh's local devices. Meshes of the same devices share them, in whatever
+  /// order; they live as long as the runtime.
+  MeshTeam team(const Mesh& mesh) {
     std::vector<std::int64_t> ids;
     for (const auto position : mesh.local_positions()) ids.push_back(mesh.devices()[position].id);
+    auto sorted = ids;
+    std::ranges::sort(sorted);
+    std::vector<std::size_t> local_number(ids.size());
+    for (std::size_t k = 0; k < ids.size(); ++k)
+      local_number[static_cast<std::size_t>(std::ranges::lower_bound(sorted, ids[k]) -
+                                            sorted.begin())] = k;
     const std::scoped_lock lock(mutex_);
-    auto& team = teams_[ids];
+    auto& team = teams_[sorted];
     if (!team) team = std::make_shared<Team>(ids.size());
-    return team;
+    return {team, std::move(local_number)};
   }
 
   /// That this runtime can run collective code on the mesh: it is the process that the mesh was
@@ -86,6 +128,8 @@ class Runtime {
     return std::make_shared<HostMemory>();
   }
 
+  int process_index_, process_count_;
+  std::mutex communicator_mutex_;
   AnyCommunicator communicator_;
   MemoryFactory make_memory_;
   std::mutex mutex_;

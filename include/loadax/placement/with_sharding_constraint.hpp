@@ -1,6 +1,7 @@
 // Moving arrays from one sharding to another.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -57,14 +58,15 @@ Array<T> reshard(const Array<T>& array, NamedSharding to, CopyBatch& copies) {
   return {array.shape(), std::move(to), std::move(shards), array.runtime()};
 }
 
+/// `specs`: one, or a structure, of specs over the mesh or of shardings made from them.
 template <class S, class Specs>
 S constrain(const Mesh& mesh, const S& arrays, const Specs& specs) {
   CopyBatch copies(mesh.local_positions().size());
   std::shared_ptr<Runtime> runtime;
   auto moved = map_structure<Array>(
-      [&](const LeafPath& path, const auto& array, const PartitionSpec& spec) {
+      [&](const LeafPath& path, const auto& array, const auto& spec) {
         return naming_leaf(path, [&] {
-          NamedSharding sharding(mesh, spec);
+          NamedSharding sharding = sharding_of(mesh, spec);
           sharding.check(array.shape());
           runtime = array.runtime();
           return reshard(array, std::move(sharding), copies);

@@ -44,6 +44,7 @@ class NamedSharding {
   const Mesh& mesh() const noexcept { return state_->mesh; }
   const PartitionSpec& spec() const noexcept { return state_->spec; }
 
+  /// O(rank)
   /// @throws ArgumentError where the spec has more entries than the shape has dimensions, or the
   ///   axes of a dimension do not divide it
   void check(const Shape& shape) const {
@@ -139,7 +140,7 @@ class NamedSharding {
     return mesh() == other.mesh() || std::ranges::equal(mesh().devices(), other.mesh().devices());
   }
 
-  /// Same mesh and same spec.
+  /// Same mesh and same spec. O(rank), plus Mesh::operator==
   bool operator==(const NamedSharding& other) const {
     return state_ == other.state_ || (spec() == other.spec() && mesh() == other.mesh());
   }
@@ -158,7 +159,7 @@ class NamedSharding {
 
   struct State {
     State(Mesh m, PartitionSpec s) : mesh(std::move(m)), spec(std::move(s)) {
-      InlineVector<bool, max_rank> used(mesh.rank(), false);
+      auto used = InlineVector<bool, max_rank>::filled(mesh.rank(), false);
       for (std::size_t d = 0; d < spec.entries().size(); ++d) {
         Digits digits;
         std::size_t factor = 1;
@@ -181,14 +182,14 @@ class NamedSharding {
 
     /// The number of a position's block along each of `rank` dimensions.
     Shape blocks(std::size_t position, std::size_t rank) const {
-      Shape result(rank, 0);
+      auto result = Shape::filled(rank, 0);
       for (const Digit& digit : split) result[digit.dimension] += digit.value(position);
       return result;
     }
 
     /// A position's part of an array whose parts have the shape `shard`.
     Box box(std::size_t position, const Shape& shard) const {
-      Box result(shard.size());
+      auto result = Box::filled(shard.size(), {});
       for (const Digit& digit : split) result[digit.dimension].start += digit.value(position);
       for (std::size_t d = 0; d < shard.size(); ++d) {
         result[d].start *= shard[d];

@@ -152,7 +152,11 @@ inline ProcessLocalLayout lay_out_blocks(const NamedSharding& sharding, const Sh
 /// How process-local data of a shape becomes a global array: in each dimension, the global size is
 /// the local one over the process's number of blocks, times the number of all blocks.
 /// @throws ArgumentError where the local size does not divide, or where the processes' blocks
-/// differ so that the global shape does not follow @complexity O(devices x rank)
+///   differ so that the global shape does not follow
+/// @throws NotSupportedError where the process's shards are no box
+/// @throws StateError where the process has no device in the mesh
+/// @complexity O(n log n x rank) for n devices; n are the local ones where each device has rows of
+///   its own, or one process drives all
 inline ProcessLocalLayout layout_from_local(const NamedSharding& sharding,
                                             const Shape& local_shape) {
   // Rows that are unique on each device are divided alike even where processes have unequal
@@ -175,8 +179,10 @@ inline ProcessLocalLayout layout_from_local(const NamedSharding& sharding,
 }
 
 /// What this process has of a global array.
-/// @throws ArgumentError where the sharding does not divide the shape; NotSupportedError where the
-/// process's shards are no box @complexity O(local devices x rank)
+/// @throws ArgumentError where the sharding does not divide the shape
+/// @throws NotSupportedError where the process's shards are no box
+/// @throws StateError where the process has no device in the mesh
+/// @complexity O(n log n x rank) for n local devices
 inline ProcessLocalLayout layout_from_global(const NamedSharding& sharding,
                                              const Shape& global_shape) {
   const Shape block_shape = sharding.shard_shape(global_shape);

@@ -32,6 +32,7 @@ struct BoxTransfer {
 class ReshardPlan {
  public:
   /// @throws ArgumentError where a sharding does not divide the shape, or the devices differ
+  /// @complexity O(rank) for one mesh, else O(devices)
   ReshardPlan(NamedSharding from, NamedSharding to, const Shape& shape, std::size_t itemsize)
       : from_(std::move(from)), to_(std::move(to)), shape_(shape), itemsize_(itemsize) {
     source_block_ = from_.shard_shape(shape_);
@@ -92,14 +93,17 @@ class ReshardPlan {
     const Mesh& old_mesh = from_.mesh();
     const Mesh& new_mesh = to_.mesh();
     if (old_mesh == new_mesh) return;
-    bool same = old_mesh.size() == new_mesh.size();
-    for (std::size_t p = 0; same && p < new_mesh.size(); ++p)
-      same = old_mesh.contains(new_mesh.devices()[p]);
-    if (!same)
+    if (old_mesh.size() != new_mesh.size())
       throw ArgumentError(
           fmt::format("resharding between different devices: a mesh of {} and a mesh of {}",
                       old_mesh.size(), new_mesh.size()),
           "the new mesh must have the old one's devices, in any order");
+    for (const Device& device : new_mesh.devices())
+      if (!old_mesh.contains(device))
+        throw ArgumentError(
+            fmt::format("resharding between different devices: device {} is not in the old mesh",
+                        device.id),
+            "the new mesh must have the old one's devices, in any order");
   }
 
   /// The position of the device that a block is read from.
@@ -142,6 +146,7 @@ class ReshardPlan {
 /// The plan that takes an array of a shape and `itemsize` bytes an element from one sharding to
 /// another.
 /// @throws ArgumentError where a sharding does not divide the shape, or the devices differ
+/// @complexity O(rank) for one mesh, else O(devices)
 inline ReshardPlan plan_reshard(NamedSharding from, NamedSharding to, const Shape& shape,
                                 std::size_t itemsize) {
   return {std::move(from), std::move(to), shape, itemsize};

@@ -68,7 +68,7 @@ inline std::string show_plane(const Mesh& mesh, std::size_t first, std::size_t r
 /// A mesh as a table of device ids: its last axis runs to the right, the one before down, and there
 /// is a table for each place along the others. With colour, a colour for each node. Ends in a line
 /// end.
-/// @complexity O(devices)
+/// @complexity O(devices): to find the widest id; the text is bounded by the options
 inline std::string show(const Mesh& mesh, const PictureOptions& options = {}) {
   const std::size_t rank = mesh.rank();
   const auto columns = rank > 0 ? static_cast<std::size_t>(mesh.shape()[rank - 1]) : 1;

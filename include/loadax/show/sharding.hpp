@@ -80,13 +80,13 @@ inline BoxSize box_size(const Shape& shape, std::size_t rows, std::size_t column
 
 }  // namespace detail
 
-/// An array of rank 1 or 2 with one box for each distinct shard, which names the devices that hold
-/// it. Boxes have the proportions of JAX's visualize_sharding; where they would be wider than
-/// `max_width` they are narrowed, then left out of the middle. Ends in a line end.
+/// How an array of rank 1 or 2 is laid out: one box for each distinct shard, which names the
+/// devices that hold it. Boxes have the proportions of JAX's visualize_sharding; where they would
+/// be wider than `max_width` they are narrowed, then left out of the middle. Ends in a line end.
 /// @throws ArgumentError for another rank, and as NamedSharding::check
-/// @complexity O(devices)
-inline std::string show_sharding(const Shape& shape, const NamedSharding& sharding,
-                                 const PictureOptions& options = {}) {
+/// @complexity O(n log n) for n devices
+inline std::string show(const NamedSharding& sharding, const Shape& shape,
+                        const PictureOptions& options = {}) {
   if (shape.size() != 1 && shape.size() != 2)
     throw ArgumentError(
         fmt::format("a picture of the array {} of {} dimensions", bracketed(shape), shape.size()),

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,9 +15,9 @@
 
 #include <fmt/core.h>
 
-#include <loadax/core/barrier.hpp>
 #include <loadax/core/error.hpp>
 #include <loadax/core/inline_vector.hpp>
+#include <loadax/core/meeting.hpp>
 #include <loadax/core/shape.hpp>
 #include <loadax/mesh/mesh.hpp>
 #include <loadax/sharding/partition_spec.hpp>
@@ -71,7 +70,7 @@ struct Post {
 
 /// The devices of a mesh that differ only along some axes, in order of their index along those.
 struct AxisGroup {
-  explicit AxisGroup(std::uint32_t local_members) : barrier(local_members) {}
+  explicit AxisGroup(std::uint32_t local_members) : meeting(local_members) {}
 
   struct Member {
     std::size_t position;
@@ -82,7 +81,7 @@ struct AxisGroup {
   std::vector<Member> members;
   std::vector<Post> posts;
   /// Of the members in this process.
-  AbortableBarrier barrier;
+  Meeting meeting;
 };
 
 /// All groups along the same axes that have members in this process.
@@ -96,10 +95,15 @@ struct AxisGroupSet {
   std::vector<Place> places;
   /// Whether a group along these axes, anywhere in the mesh, has members in several processes.
   bool spans_processes = false;
+  /// The axes in their order, packed.
+  std::uint64_t key = 0;
   AxisGroupSet* next = nullptr;
 };
 
-/// The group sets of a mesh, each made when it is first used. Thread-safe.
+static_assert(max_rank <= 8, "a set's key has a byte for each axis");
+
+/// The group sets of a mesh, each made when it is first used and then found without a lock.
+/// Thread-safe.
 class AxisGroups {
  public:
   explicit AxisGroups(Mesh mesh) : mesh_(std::move(mesh)) {}
@@ -109,21 +113,29 @@ class AxisGroups {
     const auto axes = list.in(mesh_);
     if (axes.empty())
       throw ArgumentError("a collective over no axis", "name the axes that it runs over");
-    const std::vector<std::size_t> key(axes.begin(), axes.end());
+    std::uint64_t key = 0;
+    for (const auto axis : axes) key = key << 8 | (axis + 1);
+    if (auto* found = find(key)) return *found;
     const std::scoped_lock lock(mutex_);
-    auto& set = sets_[key];
-    if (!set) {
-      set = make(axes);
-      set->next = first_.load(std::memory_order_relaxed);
-      first_.store(set.get(), std::memory_order_seq_cst);
-    }
-    return *set;
+    if (auto* found = find(key)) return *found;
+    sets_.push_back(make(axes));
+    AxisGroupSet& set = *sets_.back();
+    set.key = key;
+    set.next = first();
+    first_.store(&set, std::memory_order_seq_cst);
+    return set;
   }
 
   /// All sets made so far, as a list.
   AxisGroupSet* first() const noexcept { return first_.load(std::memory_order_seq_cst); }
 
  private:
+  AxisGroupSet* find(std::uint64_t key) const noexcept {
+    auto* set = first();
+    while (set != nullptr && set->key != key) set = set->next;
+    return set;
+  }
+
   std::unique_ptr<AxisGroupSet> make(const InlineVector<std::size_t, max_rank>& axes) const {
     auto set = std::make_unique<AxisGroupSet>();
     const auto locals = mesh_.local_positions();
@@ -183,7 +195,7 @@ class AxisGroups {
 
   Mesh mesh_;
   std::mutex mutex_;
-  std::map<std::vector<std::size_t>, std::unique_ptr<AxisGroupSet>> sets_;
+  std::vector<std::unique_ptr<AxisGroupSet>> sets_;
   std::atomic<AxisGroupSet*> first_{nullptr};
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include <loadax/comm/reduce.hpp>
 #include <loadax/core/element_type.hpp>
@@ -44,7 +45,7 @@ class CollectiveCall {
     ++count_.calls;
   }
 
-  std::size_t members() const noexcept { return group().members.size(); }
+  std::size_t members() const noexcept { return set_.places[k_].group->members.size(); }
   /// This device's index in its group.
   std::size_t index() const noexcept { return set_.places[k_].index; }
 
@@ -58,33 +59,33 @@ class CollectiveCall {
     Arena& arena = state_.arena(k_);
     const auto mark = arena.mark();
     T* into = out == x ? static_cast<T*>(arena.allocate(count * sizeof(T))) : out;
-    meet(x, count);
-    sum(into, 0, count, 0, count, count, 1);
-    part();
+    meet(x, count, nullptr, [&](const AxisGroup& group, const auto&) {
+      sum(group, into, 0, count, 0, count, count, 1);
+    });
     if (into != out) copy(out, into, count);
     arena.release(mark);
   }
 
   /// `outer` times: the chunks of all members, one after the other, of `chunk` elements each.
   void all_gather(const T* x, T* out, std::size_t outer, std::size_t chunk) {
-    meet(x, outer * chunk);
     const std::size_t n = members();
-    for (std::size_t j = 0; j < n; ++j) {
-      const T* from = posted(j);
-      for (std::size_t o = 0; o < outer; ++o)
-        copy(out + (o * n + j) * chunk, from + o * chunk, chunk);
-      count_read(j, outer * chunk);
-    }
-    part();
+    meet(x, outer * chunk, nullptr, [&](const AxisGroup& group, const auto&) {
+      for (std::size_t j = 0; j < n; ++j) {
+        const T* from = posted(group, j);
+        for (std::size_t o = 0; o < outer; ++o)
+          copy(out + (o * n + j) * chunk, from + o * chunk, chunk);
+        count_read(j, outer * chunk);
+      }
+    });
   }
 
   /// Of `outer` rows of members() blocks of `block` elements, the sum of this device's blocks.
   /// `out` may be where this device's block is in `x`, where there is one row.
   void psum_scatter(const T* x, T* out, std::size_t outer, std::size_t block) {
     const std::size_t n = members();
-    meet(x, outer * n * block);
-    sum(out, index() * block, n * block, 0, block, block, outer);
-    part();
+    meet(x, outer * n * block, nullptr, [&](const AxisGroup& group, const auto&) {
+      sum(group, out, index() * block, n * block, 0, block, block, outer);
+    });
   }
 
  private:
@@ -93,18 +94,18 @@ class CollectiveCall {
   /// Elements summed over all members before the next ones: they stay in the first-level cache.
   static constexpr std::size_t tile = 8192 / sizeof(T);
 
-  AxisGroup& group() const noexcept { return *set_.places[k_].group; }
-  const T* posted(std::size_t j) const noexcept {
-    return static_cast<const T*>(group().posts[j].data);
+  static const T* posted(const AxisGroup& group, std::size_t j) noexcept {
+    return static_cast<const T*>(group.posts[j].data);
   }
 
-  void meet(const T* x, std::size_t count, T* result = nullptr) {
-    state_.meet(k_, set_, {x, count * sizeof(T), result, operation_}, what_);
+  template <class Read>
+  void meet(const T* x, std::size_t count, const T* result, Read&& read) {
+    state_.meet(k_, set_, {x, count * sizeof(T), result, operation_}, what_,
+                std::forward<Read>(read));
   }
-  void part() { state_.part(k_, set_, what_); }
 
   static void copy(T* to, const T* from, std::size_t count) {
-    if (count > 0) std::memcpy(to, from, count * sizeof(T));
+    if (count > 0 && to != from) std::memcpy(to, from, count * sizeof(T));
   }
   void count_read(std::size_t j, std::size_t count) {
     if (j != index()) count_.bytes += count * sizeof(T);
@@ -112,17 +113,17 @@ class CollectiveCall {
 
   /// For each of `rows`, sums `count` elements of all members, in order: those that begin at `from`
   /// (rows `from_stride` apart) go to `to` (rows `to_stride` apart), which may be the same place.
-  void sum(T* out, std::size_t from, std::size_t from_stride, std::size_t to, std::size_t to_stride,
-           std::size_t count, std::size_t rows) {
+  void sum(const AxisGroup& group, T* out, std::size_t from, std::size_t from_stride,
+           std::size_t to, std::size_t to_stride, std::size_t count, std::size_t rows) {
     const std::size_t n = members();
     T total[tile];
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t at = 0; at < count; at += tile) {
         const std::size_t length = std::min(tile, count - at);
         const std::size_t source = row * from_stride + from + at;
-        copy(total, posted(0) + source, length);
+        copy(total, posted(group, 0) + source, length);
         for (std::size_t j = 1; j < n; ++j)
-          combine(ReduceOp::sum, total, posted(j) + source, length);
+          combine(ReduceOp::sum, total, posted(group, j) + source, length);
         copy(out + row * to_stride + to + at, total, length);
       }
     }
@@ -132,17 +133,16 @@ class CollectiveCall {
   void sum_split(const T* x, T* out, std::size_t count) {
     const std::size_t n = members();
     const auto begin = [&](std::size_t j) { return count / n * j + std::min(j, count % n); };
-    meet(x, count, out);
-    const std::size_t mine = begin(index()), size = begin(index() + 1) - mine;
-    sum(out, mine, 0, mine, 0, size, 1);
-    part();
-    for (std::size_t j = 0; j < n; ++j) {
-      if (j == index()) continue;
-      const std::size_t length = begin(j + 1) - begin(j);
-      copy(out + begin(j), static_cast<const T*>(group().posts[j].result) + begin(j), length);
-      count_read(j, length);
-    }
-    part();
+    meet(x, count, out, [&](const AxisGroup& group, const auto& wait) {
+      sum(group, out, begin(index()), 0, begin(index()), 0, begin(index() + 1) - begin(index()), 1);
+      wait();
+      for (std::size_t j = 0; j < n; ++j) {
+        if (j == index()) continue;
+        const std::size_t length = begin(j + 1) - begin(j);
+        copy(out + begin(j), static_cast<const T*>(group.posts[j].result) + begin(j), length);
+        count_read(j, length);
+      }
+    });
   }
 
   StepState& state_;

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -45,12 +46,13 @@ concept Summable = NamedElement<T> && detail::has_sum<T>;
 /// One device's side of a step: handed to its code by `shard_map`, valid while that runs.
 ///
 /// Collectives run over one named axis or several (`axes("data", "model")`, the first major),
-/// among the devices that differ only along those; all of them make the same calls, in the same
-/// order, with equal shapes: otherwise the step fails. They are JAX's, with its defaults. They take
-/// views or structures of views, and return views into the step's arena: valid until the code
-/// returns or a surrounding ArenaScope ends. The `..._into` forms write where they are told: for
-/// psum and pmean that may be the argument itself, for psum_scatter along dimension 0 this device's
-/// part of it. Sums run in mesh order: equal bits in every run.
+/// among the devices that differ only along those. All devices of the mesh make the same calls, in
+/// the same order, with equal shapes: otherwise the step fails. They are JAX's, with its defaults.
+/// They take views or structures of views, and return views into the step's arena: valid until the
+/// code returns or a surrounding ArenaScope ends. The `..._into` forms write where they are told:
+/// for psum and pmean that may be the argument itself, for psum_scatter along dimension 0 this
+/// device's part of it; for all_gather along dimension 0 the argument may be this device's part of
+/// the destination. Sums run in mesh order: equal bits in every run.
 class DeviceContext {
  public:
   DeviceContext(detail::StepState& state, std::size_t k) : state_(state), k_(k) {}
@@ -75,10 +77,10 @@ class DeviceContext {
   }
 
   /// Memory for this step, of no particular value, in the arena.
-  /// @throws std::bad_alloc where there is not enough
+  /// @throws std::bad_alloc where there is not enough; ArgumentError where the size overflows
   template <Element T>
   View<T> allocate(const Shape& shape) {
-    return {static_cast<T*>(state_.arena(k_).allocate(element_count(shape) * sizeof(T))), shape};
+    return {static_cast<T*>(state_.arena(k_).allocate(byte_count(shape, sizeof(T)))), shape};
   }
 
   /// The same for each leaf's type and shape.
@@ -88,12 +90,17 @@ class DeviceContext {
   }
 
   /// The sum over the members. @collective yes
-  /// @complexity two meetings; reads each member's x, from 32 KiB on 2x in all
+  /// @complexity each of n members reads the others' x whole; in place, or from 32 KiB on where n >
+  /// 2, its n-th of each and the others' sums: 2 (n - 1) / n of x in all
   template <Summable T>
   T psum(T x, const AxisList& axes) {
     T result{};
     psum_into(ConstView<T>(&x, Shape{}), View<T>(&result, Shape{}), axes);
     return result;
+  }
+  template <std::same_as<bool> T>
+  T psum(T, const AxisList&) {
+    static_assert(!std::same_as<T, bool>, "loadax: bool has no psum: convert to an integer first");
   }
   template <ArrayStructure S>
   rebind_t<S, View> psum(const S& x, const AxisList& axes) {
@@ -107,6 +114,7 @@ class DeviceContext {
   void psum_into(std::type_identity_t<ConstView<T>> x, View<T> out, const AxisList& axes) {
     static_assert(Summable<T>, "loadax: psum needs elements that are numbers");
     expect_shape("psum_into", out.shape(), x.shape());
+    expect_apart("psum_into", x, out, x.data(), out.data());
     call<T>(axes, Collective::psum, x.shape()).psum(x.data(), out.data(), x.size());
   }
 
@@ -136,7 +144,7 @@ class DeviceContext {
 
   /// All members' arrays, in order. @collective yes
   /// @throws ArgumentError where there is no such dimension
-  /// @complexity two meetings; reads each member's x once
+  /// @complexity reads each other member's x once
   template <ArrayStructure S>
   rebind_t<S, View> all_gather(const S& x, const AxisList& axes, AllGatherOptions options = {}) {
     return each(x, [&]<class T>(ConstView<T> view) {
@@ -150,13 +158,14 @@ class DeviceContext {
                        AllGatherOptions options = {}) {
     expect_shape("all_gather_into", out.shape(), gathered_shape(x.shape(), axes, options));
     const auto [outer, chunk] = split_at(x.shape(), options.axis);
+    expect_apart("all_gather_into", x, out, x.data(), outer == 1 ? own(out, chunk, axes) : nullptr);
     call<T>(axes, Collective::all_gather, x.shape(), options.axis, options.tiled)
         .all_gather(x.data(), out.data(), outer, chunk);
   }
 
   /// The sum over the members, of which each gets its part. @collective yes
   /// @throws ArgumentError where there is no such dimension, or it does not divide
-  /// @complexity two meetings; reads this device's part of each member's x
+  /// @complexity reads this device's part of each other member's x
   template <ArrayStructure S>
   rebind_t<S, View> psum_scatter(const S& x, const AxisList& axes,
                                  PsumScatterOptions options = {}) {
@@ -172,8 +181,11 @@ class DeviceContext {
     static_assert(Summable<T>, "loadax: psum_scatter needs elements that are numbers");
     expect_shape("psum_scatter_into", out.shape(), scattered_shape(x.shape(), axes, options));
     const auto [outer, row] = split_at(x.shape(), options.scatter_dimension);
+    const std::size_t block = row / static_cast<std::size_t>(axis_size(axes));
+    expect_apart("psum_scatter_into", x, out, outer == 1 ? own(x, block, axes) : nullptr,
+                 out.data());
     call<T>(axes, Collective::psum_scatter, x.shape(), options.scatter_dimension, options.tiled)
-        .psum_scatter(x.data(), out.data(), outer, row / static_cast<std::size_t>(axis_size(axes)));
+        .psum_scatter(x.data(), out.data(), outer, block);
   }
 
  private:
@@ -245,6 +257,26 @@ class DeviceContext {
         result.push_back(shape[d] / size);
     }
     return result;
+  }
+
+  /// Where this device's block of elements begins in a view.
+  template <class T>
+  T* own(const View<T>& view, std::size_t block, const AxisList& axes) const {
+    return view.data() + static_cast<std::size_t>(axis_index(axes)) * block;
+  }
+
+  /// That argument and destination share no memory, but where `in_place` and `same` are equal.
+  template <class T>
+  static void expect_apart(const char* what, const ConstView<T>& x, const View<T>& out,
+                           const T* in_place, const T* same) {
+    const std::less<const T*> before;
+    if (in_place == same || !before(x.data(), out.data() + out.size()) ||
+        !before(out.data(), x.data() + x.size()))
+      return;
+    throw ArgumentError(fmt::format("{}: the destination {} overlaps the argument {}", what,
+                                    bracketed(out.shape()), bracketed(x.shape())),
+                        "give a place of its own, or where this call allows it exactly the "
+                        "argument's own");
   }
 
   static void expect_shape(const char* what, const Shape& given, const Shape& needed) {

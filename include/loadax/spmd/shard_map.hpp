@@ -33,6 +33,12 @@
 namespace loadax {
 inline namespace v0 {
 
+struct ShardMapOptions {
+  /// Whether a result whose out_spec replicates it is compared, bit by bit, between this process's
+  /// replicas: finds a forgotten psum. Costs a pass over the result. Numbers are always compared.
+  bool check_replicas = false;
+};
+
 /// A step: made by `shard_map`, called like a function with arrays. Copies share the step.
 /// Thread-safe: calls take turns.
 template <class F, class InSpecs, class OutSpec>
@@ -40,19 +46,20 @@ class ShardMap {
   static constexpr std::size_t arity = std::tuple_size_v<InSpecs>;
 
  public:
-  ShardMap(const Mesh& mesh, InSpecs in_specs, OutSpec out_spec, F code)
-      : step_(std::make_shared<Step>(mesh, std::move(in_specs), std::move(out_spec),
-                                     std::move(code))) {}
+  ShardMap(const Mesh& mesh, const InSpecs& in_specs, const OutSpec& out_spec, F code,
+           const ShardMapOptions& options)
+      : step_(std::make_shared<Step>(mesh, in_specs, out_spec, std::move(code), options)) {}
 
   /// Runs the code on all local devices at once and returns its result.
   ///
   /// An argument is an array, a structure of arrays, or `inout` of one. The code of a device gets
   /// the context and, for each argument, the same structure of ConstViews (Views for inout) of its
   /// shards. Arguments that lie otherwise than their in_spec says are moved first; inout ones are
-  /// not. It returns nothing, a number (equal on all devices: the first one's is returned), or a
-  /// structure of views or HostArrays: those become shards of arrays that lie as the out_spec says.
+  /// not. It returns nothing, a number, which must be equal on all devices, or a structure of views
+  /// or HostArrays: those become shards of arrays that lie as the out_spec says.
   /// @throws what the code of a device threw, as it was, when all devices have stopped
-  /// @throws ArgumentError, naming the argument and leaf, where an argument does not fit its spec
+  /// @throws ArgumentError, naming the argument and leaf, where an argument does not fit its spec,
+  /// and where results differ that should be equal
   /// @throws StateError where the arguments are of another runtime, or devices miss a collective
   /// @complexity a dispatch to the devices' threads; copies of what is moved and returned
   /// @collective yes, among the processes of the mesh
@@ -71,27 +78,41 @@ class ShardMap {
   void reset_traffic() { step_->state.reset_traffic(); }
 
  private:
-  struct Step {
-    Step(const Mesh& mesh, InSpecs in, OutSpec out, F f)
-        : in_specs(std::move(in)),
-          out_spec(std::move(out)),
-          code(std::move(f)),
-          state(mesh, current_runtime()) {
-      std::apply([&](const auto&... spec) { (check(mesh, spec), ...); }, in_specs);
-      check(mesh, out_spec);
+  /// A spec, or a structure of them, with its shardings made.
+  template <class Specs>
+  using Shardings = rebind_t<Specs, detail::ShardingOf>;
+  template <class Specs>
+  static Shardings<Specs> shardings(const Mesh& mesh, const Specs& specs) {
+    return map_structure<detail::ShardingOf>(
+        [&](const LeafPath& path, const auto& spec) {
+          using T = typename structure<std::remove_cvref_t<decltype(spec)>>::element_type;
+          return detail::naming_leaf(
+              path, [&] { return detail::ShardingOf<T>{NamedSharding(mesh, spec)}; });
+        },
+        specs);
+  }
+  template <class>
+  struct EachShardings;
+  template <class... Specs>
+  struct EachShardings<std::tuple<Specs...>> {
+    using type = std::tuple<Shardings<Specs>...>;
+    static type make(const Mesh& mesh, const std::tuple<Specs...>& specs) {
+      return std::apply([&](const auto&... each) { return type{shardings(mesh, each)...}; }, specs);
     }
-    /// That a spec, or each one of a structure, fits the mesh.
-    static void check(const Mesh& mesh, const auto& specs) {
-      for_each_leaf(
-          [&](const LeafPath& path, const PartitionSpec& spec) {
-            detail::naming_leaf(path, [&] { NamedSharding(mesh, spec); });
-          },
-          specs);
-    }
+  };
 
-    InSpecs in_specs;
-    OutSpec out_spec;
+  struct Step {
+    Step(const Mesh& mesh, const InSpecs& in, const OutSpec& out, F f, const ShardMapOptions& o)
+        : in_shardings(EachShardings<InSpecs>::make(mesh, in)),
+          out_shardings(shardings(mesh, out)),
+          code(std::move(f)),
+          options(o),
+          state(mesh, current_runtime()) {}
+
+    typename EachShardings<InSpecs>::type in_shardings;
+    Shardings<OutSpec> out_shardings;
     F code;
+    ShardMapOptions options;
     detail::StepState state;
   };
 
@@ -100,8 +121,8 @@ class ShardMap {
     auto& state = step_->state;
     // First all arguments that are only read, so that an inout one that shares their buffers
     // leaves them as they are.
-    auto placed =
-        std::tuple<Placed<Args>...>{this->template place<I>(args, std::get<I>(step_->in_specs))...};
+    auto placed = std::tuple<Placed<Args>...>{
+        this->template place<I>(args, std::get<I>(step_->in_shardings))...};
     const auto run = [&](DeviceContext& context, [[maybe_unused]] std::size_t k) {
       return std::invoke(std::as_const(step_->code), context, views(std::get<I>(placed), k)...);
     };
@@ -121,24 +142,25 @@ class ShardMap {
         DeviceContext context(state, k);
         results.keep(k, run(context, k), state.arena(k));
       });
-      return results.assemble(state.mesh(), step_->out_spec, state.runtime());
+      return results.assemble(step_->out_shardings, state.runtime(), step_->options.check_replicas);
     }
   }
 
   template <class Arg>
   using Placed = std::remove_cvref_t<Arg>;
 
-  template <std::size_t I, class Arg, class Spec>
-  Placed<Arg> place(Arg& arg, const Spec& spec) const {
+  template <std::size_t I, class Arg, class Wanted>
+  Placed<Arg> place(Arg& arg, const Wanted& shardings) const {
     auto& state = step_->state;
-    const auto check = [&](const LeafPath& path, const auto& array, const PartitionSpec& wanted) {
+    const auto check = [&](const LeafPath& path, const auto& array, const auto& wanted) {
       if (array.runtime() != state.runtime())
         throw StateError(fmt::format("argument {}: {}the array was placed with another runtime "
                                      "than the step's",
                                      I, path.prefix()),
                          "make the step and place its arguments in the same MeshScope");
       if constexpr (detail::is_inout<Placed<Arg>>) {
-        NamedSharding sharding(state.mesh(), wanted);
+        const NamedSharding& sharding = *wanted.sharding;
+        if (array.sharding() == sharding) return;
         sharding.check(array.shape());
         if (!array.sharding().is_equivalent_to(sharding, array.shape().size()))
           throw ArgumentError(
@@ -148,14 +170,14 @@ class ShardMap {
       }
     };
     if constexpr (detail::is_inout<Placed<Arg>>) {
-      for_each_leaf(check, arg.get(), spec);
+      for_each_leaf(check, arg.get(), shardings);
       return arg;
     } else {
-      for_each_leaf(check, arg, spec);
+      for_each_leaf(check, arg, shardings);
       try {
-        return detail::constrain(state.mesh(), arg, spec);
+        return detail::constrain(state.mesh(), arg, shardings);
       } catch (const ArgumentError& error) {
-        throw ArgumentError(fmt::format("argument {}: {}", I, error.what()));
+        throw with_context(fmt::format("argument {}: ", I), error);
       }
     }
   }
@@ -206,23 +228,26 @@ class ShardMap {
 /// not reach the mesh's processes
 template <class... InSpecs, class OutSpec, class F>
 ShardMap<F, std::tuple<InSpecs...>, OutSpec> shard_map(const Mesh& mesh,
-                                                       std::tuple<InSpecs...> in_specs,
-                                                       OutSpec out_spec, F code) {
-  return {mesh, std::move(in_specs), std::move(out_spec), std::move(code)};
+                                                       const std::tuple<InSpecs...>& in_specs,
+                                                       const OutSpec& out_spec, F code,
+                                                       const ShardMapOptions& options = {}) {
+  return {mesh, in_specs, out_spec, std::move(code), options};
 }
 
 /// The same with a braced list of specs.
 template <std::size_t N, class OutSpec, class F>
-auto shard_map(const Mesh& mesh, const PartitionSpec (&in_specs)[N], OutSpec out_spec, F code) {
+auto shard_map(const Mesh& mesh, const PartitionSpec (&in_specs)[N], const OutSpec& out_spec,
+               F code, const ShardMapOptions& options = {}) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return shard_map(mesh, std::make_tuple(in_specs[I]...), std::move(out_spec), std::move(code));
+    return shard_map(mesh, std::make_tuple(in_specs[I]...), out_spec, std::move(code), options);
   }(std::make_index_sequence<N>());
 }
 
 /// The same for a function of one argument.
 template <class OutSpec, class F>
-auto shard_map(const Mesh& mesh, const PartitionSpec& in_spec, OutSpec out_spec, F code) {
-  return shard_map(mesh, std::make_tuple(in_spec), std::move(out_spec), std::move(code));
+auto shard_map(const Mesh& mesh, const PartitionSpec& in_spec, const OutSpec& out_spec, F code,
+               const ShardMapOptions& options = {}) {
+  return shard_map(mesh, std::make_tuple(in_spec), out_spec, std::move(code), options);
 }
 
 }  // namespace v0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -66,9 +67,12 @@ class StepResults {
                 std::make_shared<DeviceBuffer>(arena.shared_memory(), leaf.size() * sizeof(T));
             Box whole;
             for (const auto size : leaf.shape()) whole.push_back({0, size});
-            buffer->memory()
-                .copy_in(copy_of_box(sizeof(T), whole, leaf.data(), whole, buffer->data(), whole))
-                .wait();
+            const auto copy =
+                copy_of_box(sizeof(T), whole, leaf.data(), whole, buffer->data(), whole);
+            auto& memory = buffer->memory();
+            constexpr bool on_host =
+                std::is_same_v<std::remove_cvref_t<decltype(leaf)>, HostArray<T>>;
+            (on_host ? memory.copy_in(copy) : memory.copy_between(copy, memory)).wait();
             return Part<T>{leaf.shape(), std::move(buffer)};
           },
           result);
@@ -76,28 +80,29 @@ class StepResults {
   }
 
   /// The number, or the arrays over the mesh.
-  /// @throws ArgumentError, naming the leaf, where the parts do not make an array under the spec
-  template <class OutSpec>
-  auto assemble(const Mesh& mesh, const OutSpec& out_spec,
-                const std::shared_ptr<Runtime>& runtime) {
+  /// @throws ArgumentError, naming the leaf, where the parts do not make an array under the
+  /// sharding, or differ where they should be equal
+  template <class Shardings>
+  auto assemble(const Shardings& shardings, const std::shared_ptr<Runtime>& runtime,
+                bool check_replicas) {
     if constexpr (is_number) {
-      static_assert(std::is_convertible_v<const OutSpec&, const PartitionSpec&>,
+      static_assert(ArrayLeaf<Shardings>,
                     "loadax: a number needs one out_spec, not a structure of them");
-      if (!NamedSharding(mesh, out_spec).is_fully_replicated())
-        throw ArgumentError(
-            fmt::format("a step that returns a number has the out_spec {}", to_string(out_spec)),
-            "a number is the same on all devices: its out_spec is P()");
-      return *parts_[0];
+      return number(*shardings.sharding);
     } else {
+      check_forms();
       // Leaves stand in the same order in every device's result.
       std::size_t leaf = 0;
       return map_structure<Array>(
-          [&](const LeafPath& path, auto& first, const PartitionSpec& spec) {
+          [&](const LeafPath& path, auto& first, const auto& wanted) {
             using T = typename structure<std::remove_cvref_t<decltype(first)>>::element_type;
-            return naming_leaf(
-                path, [&] { return array_of<T>(mesh, spec, runtime, first.shape, leaf++); });
+            return naming_leaf(path, [&] {
+              auto array = array_of<T>(*wanted.sharding, runtime, first.shape, leaf++);
+              if (check_replicas) compare_replicas(array);
+              return array;
+            });
           },
-          *parts_[0], out_spec);
+          *parts_[0], shardings);
     }
   }
 
@@ -111,11 +116,66 @@ class StepResults {
     using type = rebind_t<R, Part>;
   };
 
+  /// That maps and vectors have the same entries on all devices.
+  void check_forms() const {
+    for (std::size_t k = 1; k < parts_.size(); ++k) {
+      try {
+        for_each_leaf([](const LeafPath&, const auto&, const auto&) {}, *parts_[0], *parts_[k]);
+      } catch (const ArgumentError& error) {
+        throw ArgumentError(
+            fmt::format("local devices 0 and {} returned structures of different form: {}", k,
+                        error.text()),
+            "maps and vectors in a result must have the same entries on all devices");
+      }
+    }
+  }
+
+  Result number(const NamedSharding& sharding) const {
+    if (!sharding.is_fully_replicated())
+      throw ArgumentError(fmt::format("a step that returns a number has the out_spec {}",
+                                      to_string(sharding.spec())),
+                          "a number is the same on all devices: its out_spec is P()");
+    const auto devices = sharding.mesh().local_devices();
+    for (std::size_t k = 1; k < parts_.size(); ++k)
+      if (std::memcmp(&*parts_[k], &*parts_[0], sizeof(Result)) != 0)
+        throw_differ(devices[0], devices[k]);
+    return *parts_[0];
+  }
+
+  /// Compares each shard with the first one of the same elements.
   template <class T>
-  Array<T> array_of(const Mesh& mesh, const PartitionSpec& spec,
-                    const std::shared_ptr<Runtime>& runtime, const Shape& shard_shape,
-                    std::size_t leaf) {
-    NamedSharding sharding(mesh, spec);
+  static void compare_replicas(const Array<T>& array) {
+    const auto shards = array.addressable_shards();
+    const auto bytes_of = [](const Shard<T>& shard) {
+      std::vector<std::byte> bytes(shard.buffer->bytes());
+      const Box all{{0, bytes.size()}};
+      shard.buffer->memory()
+          .copy_out(copy_of_box(1, all, shard.buffer->data(), all, bytes.data(), all))
+          .wait();
+      return bytes;
+    };
+    for (std::size_t k = 0; k < shards.size(); ++k)
+      for (std::size_t j = 0; j < k; ++j) {
+        if (shards[j].index != shards[k].index) continue;
+        if (bytes_of(shards[j]) != bytes_of(shards[k]))
+          throw_differ(shards[j].device, shards[k].device);
+        break;
+      }
+  }
+
+  [[noreturn]] static void throw_differ(const Device& first, const Device& other) {
+    throw ArgumentError(fmt::format("the result should be equal on all devices that hold the same "
+                                    "part of it, but differs on devices {} and {}",
+                                    first.id, other.id),
+                        "reduce it over the axes that its out_spec does not name, with psum or "
+                        "pmean, or name them");
+  }
+
+  template <class T>
+  Array<T> array_of(const NamedSharding& sharding, const std::shared_ptr<Runtime>& runtime,
+                    const Shape& shard_shape, std::size_t leaf) {
+    const Mesh& mesh = sharding.mesh();
+    const PartitionSpec& spec = sharding.spec();
     if (spec.entries().size() > shard_shape.size())
       throw ArgumentError(fmt::format("a result of shape {} on each device under the out_spec {}",
                                       bracketed(shard_shape), to_string(spec)),
@@ -141,29 +201,22 @@ class StepResults {
       shard.buffer = std::move(part.buffer);
       shards.push_back(std::move(shard));
     }
-    return {shape, std::move(sharding), std::move(shards), runtime};
+    return {shape, sharding, std::move(shards), runtime};
   }
 
   /// Leaf number `leaf` of device k's result.
   template <class T>
   Part<T> part_of_device(std::size_t k, std::size_t leaf) {
     Part<T> found;
-    bool exists = false;
     std::size_t at = 0;
     for_each_leaf(
         [&]<class U>(const LeafPath&, Part<U>& part) {
           if constexpr (std::is_same_v<T, U>) {
-            if (at == leaf) {
-              found = part;
-              exists = true;
-            }
+            if (at == leaf) found = part;
           }
           ++at;
         },
         *parts_[k]);
-    if (!exists)
-      throw ArgumentError("devices returned structures of different form",
-                          "vectors and maps in a result must have the same entries on all devices");
     return found;
   }
 
