@@ -101,6 +101,19 @@ TEST_CASE("structures arrive with views and return as arrays", "[spmd]") {
   CHECK(result.w.sharding().spec() == lx::P("model"));
 }
 
+TEST_CASE("the spec of one argument may stand bare, in braces, or be a structure", "[spmd]") {
+  const auto mesh = mesh_of({4}, {"model"});
+  lx::MeshScope scope{mesh};
+  const auto rows = [](lx::DeviceContext& ctx, const auto& p) {
+    return ctx.psum(static_cast<int>(p.w.shape()[0]), "model");
+  };
+  const auto params = lx::host_to_global_device_array(host_params(), param_specs());
+  CHECK(lx::shard_map(mesh, param_specs(), lx::P(), rows)(params) == 8);
+  CHECK(lx::shard_map(mesh, lx::P(), lx::P(), rows)(params) == 32);
+  CHECK(lx::shard_map(mesh, {lx::P()}, lx::P(), rows)(params) == 32);
+  CHECK(lx::shard_map(mesh, std::tuple{param_specs()}, lx::P(), rows)(params) == 8);
+}
+
 TEST_CASE("maps and vectors of arrays may be arguments and results", "[spmd]") {
   const auto mesh = mesh_of({2}, {"x"});
   lx::MeshScope scope{mesh};

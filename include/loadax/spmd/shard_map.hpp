@@ -33,6 +33,15 @@
 namespace loadax {
 inline namespace v0 {
 
+namespace detail {
+
+template <class>
+inline constexpr bool is_tuple = false;
+template <class... T>
+inline constexpr bool is_tuple<std::tuple<T...>> = true;
+
+}  // namespace detail
+
 struct ShardMapOptions {
   /// Whether a result whose out_spec replicates it is compared, bit by bit, between this process's
   /// replicas: finds a forgotten psum. Costs a pass over the result. Numbers are always compared.
@@ -243,11 +252,12 @@ auto shard_map(const Mesh& mesh, const PartitionSpec (&in_specs)[N], const OutSp
   }(std::make_index_sequence<N>());
 }
 
-/// The same for a function of one argument.
-template <class OutSpec, class F>
-auto shard_map(const Mesh& mesh, const PartitionSpec& in_spec, const OutSpec& out_spec, F code,
+/// The same for a function of one argument: a spec, or a structure of specs that is no tuple.
+template <ArrayStructure InSpec, class OutSpec, class F>
+  requires(!detail::is_tuple<InSpec>)
+auto shard_map(const Mesh& mesh, const InSpec& in_spec, const OutSpec& out_spec, F code,
                const ShardMapOptions& options = {}) {
-  return shard_map(mesh, std::make_tuple(in_spec), out_spec, std::move(code), options);
+  return shard_map(mesh, std::tuple<InSpec>(in_spec), out_spec, std::move(code), options);
 }
 
 }  // namespace v0
