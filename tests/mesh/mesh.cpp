@@ -152,7 +152,7 @@ TEST_CASE("meshes are equal by value and then have equal hashes") {
 
 TEST_CASE("a sub-mesh goes through a device along the axes that are asked for") {
   const auto mesh = mesh_of({2, 2, 4}, {"pp", "dp", "tp"});
-  const lx::Device& device = mesh.devices()[6];  // pp 0, dp 1, tp 2
+  const lx::Device device = mesh.devices()[6];  // pp 0, dp 1, tp 2
   CHECK(ids(mesh.submesh({"tp"}, device)) == Ids{4, 5, 6, 7});
   CHECK(ids(mesh.submesh({"pp"}, device)) == Ids{6, 14});
   CHECK(ids(mesh.submesh({"tp", "dp"}, device)) == Ids{0, 4, 1, 5, 2, 6, 3, 7});

@@ -80,9 +80,9 @@ class ReshardPlan {
     if (moves_nothing()) return 0;
     std::uint64_t bytes = 0;
     for (std::size_t target = 0; target < to_.mesh().size(); ++target) {
-      const auto& reader = to_.mesh().devices()[target];
+      const auto reader = to_.mesh().devices()[target].id;
       for (const auto& transfer : transfers_into(target))
-        if (from_.mesh().devices()[transfer.source].id != reader.id)
+        if (from_.mesh().devices()[transfer.source].id != reader)
           bytes += element_count(box_shape(transfer.box)) * itemsize_;
     }
     return bytes;
