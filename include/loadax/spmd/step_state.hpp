@@ -209,8 +209,9 @@ class StepState {
             // One that has left may have arrived before: then the meeting is complete by now.
             const auto gone = left(group);
             if (gone < devices_.size() && incomplete()) throw_left(k, gone, what);
-            if (waiting_.fetch_add(1, std::memory_order_seq_cst) + 1 ==
-                running_.load(std::memory_order_seq_cst))
+            // Counted before this one is: others may go on and leave as soon as it is.
+            const auto running = running_.load(std::memory_order_seq_cst);
+            if (waiting_.fetch_add(1, std::memory_order_seq_cst) + 1 == running && incomplete())
               throw_all_wait(k, what);
           },
           [&](std::uint32_t released) { waiting_.fetch_sub(released, std::memory_order_seq_cst); });
