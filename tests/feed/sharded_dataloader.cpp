@@ -21,9 +21,11 @@
 
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/meshes.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;
+using loadax_test::mesh_of;
 using loadax_test::message_of;
 
 namespace {
@@ -32,12 +34,6 @@ struct Example {
   std::array<float, 4> image;
   std::int32_t label;
 };
-
-lx::Mesh mesh_of(const lx::MeshShape<>& shape, lx::AxisNames<> names) {
-  const auto devices = static_cast<int>(lx::device_count(shape));
-  const lx::SimulatedTopology topology{{.nodes = 1, .devices_per_node = devices}};
-  return {lx::create_device_mesh(shape, topology), std::move(names)};
-}
 
 std::vector<Example> examples(std::size_t n) {
   std::vector<Example> result(n);

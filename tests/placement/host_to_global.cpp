@@ -13,11 +13,14 @@
 
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/meshes.hpp"
 #include "support/scale.hpp"
 #include "support/seed.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;
+using loadax_test::counting;
+using loadax_test::mesh_of;
 using loadax_test::message_of;
 
 namespace {
@@ -26,18 +29,6 @@ template <template <class> class Leaf>
 struct Params {
   Leaf<float> w, b;
 };
-
-lx::Mesh mesh_of(lx::MeshShape<> shape, lx::AxisNames<> names) {
-  const auto devices = static_cast<int>(lx::device_count(shape));
-  const lx::SimulatedTopology topology{{.nodes = 1, .devices_per_node = devices}};
-  return {lx::create_device_mesh(shape, topology), std::move(names)};
-}
-
-lx::HostArray<float> counting(const lx::Shape& shape) {
-  lx::HostArray<float> array(shape);
-  std::iota(array.values().begin(), array.values().end(), 0.0f);
-  return array;
-}
 
 }  // namespace
 

@@ -13,9 +13,9 @@
 #include <loadax/placement/host_to_global_device_array.hpp>
 #include <loadax/spmd/shard_map.hpp>
 
-#include "spmd/meshes.hpp"
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/meshes.hpp"
 #include "support/require.hpp"
 
 namespace lx = loadax;

@@ -12,9 +12,9 @@
 #include <loadax/placement/host_to_global_device_array.hpp>
 #include <loadax/spmd/shard_map.hpp>
 
-#include "spmd/meshes.hpp"
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/meshes.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;

@@ -1,4 +1,4 @@
-// Meshes and arrays that the tests of this room use.
+// Meshes and arrays that tests use.
 #pragma once
 
 #include <cstddef>
