@@ -6,6 +6,7 @@ set(LOADAX_HEADERS_core
   core/checked.hpp
   core/element_type.hpp
   core/error.hpp
+  core/float16.hpp
   core/index_permutation.hpp
   core/indexed_range.hpp
   core/inline_vector.hpp

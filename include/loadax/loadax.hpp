@@ -13,7 +13,9 @@
 #include <loadax/core/barrier.hpp>
 #include <loadax/core/checked.hpp>
 #include <loadax/core/element_type.hpp>
+#include <loadax/core/float16.hpp>
 #include <loadax/core/error.hpp>
+#include <loadax/core/float16.hpp>
 #include <loadax/core/index_permutation.hpp>
 #include <loadax/core/indexed_range.hpp>
 #include <loadax/core/inline_vector.hpp>

@@ -1,6 +1,9 @@
+#include <cmath>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <loadax/comm/reduce.hpp>
@@ -17,9 +20,9 @@ TEST_CASE("contributions are combined element by element", "[comm]") {
   const std::vector<float> from{4, 1, 0.5f};
   lx::combine(lx::ReduceOp::sum, into.data(), from.data(), 3);
   CHECK(into == std::vector<float>{5, 3, 3.5f});
-  lx::combine(lx::ElementType::float32, lx::ReduceOp::max, into.data(), from.data(), 3);
+  lx::combine(lx::ReduceOp::max, into.data(), from.data(), 3);
   CHECK(into == std::vector<float>{5, 3, 3.5f});
-  lx::combine(lx::ElementType::float32, lx::ReduceOp::min, into.data(), from.data(), 3);
+  lx::combine(lx::ReduceOp::min, into.data(), from.data(), 3);
   CHECK(into == from);
   lx::combine(lx::ReduceOp::product, into.data(), from.data(), 3);
   CHECK(into == std::vector<float>{16, 1, 0.25f});
@@ -63,6 +66,43 @@ TEST_CASE("complex numbers have sums and products but no order", "[comm]") {
       {"no max of complex128", "hint:"}));
 }
 
+TEST_CASE("the minimum or maximum with NaN is NaN, wherever it stands", "[comm]") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto op : {lx::ReduceOp::min, lx::ReduceOp::max})
+    for (const auto& [a, b] : {std::pair{nan, 1.0f}, {1.0f, nan}, {nan, nan}}) {
+      float into = a;
+      lx::combine(op, &into, &b, 1);
+      CHECK(std::isnan(into));
+    }
+}
+
+TEST_CASE("contributions are reduced in order, whatever the type and the count", "[comm]") {
+  const std::size_t count = 5000;  // more than a tile
+  std::vector<std::vector<double>> given(3, std::vector<double>(count));
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      given[j][i] = std::vector{1e16, 1.0 + static_cast<double>(i), -1e16}[j];
+  std::vector<double> out(count), expected(count);
+  for (std::size_t i = 0; i < count; ++i) expected[i] = (given[0][i] + given[1][i]) + given[2][i];
+  const auto contribution = [&](std::size_t j) -> const void* { return given[j].data(); };
+  lx::reduce_in_order(lx::ElementType::float64, lx::ReduceOp::sum, 3, contribution, out.data(),
+                      count);
+  CHECK(out == expected);
+  // The destination may be a contribution.
+  lx::reduce_in_order(lx::ElementType::float64, lx::ReduceOp::sum, 3, contribution, given[1].data(),
+                      count);
+  CHECK(given[1] == expected);
+}
+
+TEST_CASE("sums of 16-bit numbers are rounded once", "[comm]") {
+  // 2048 + 1 is a tie between 2048 and 2050 that goes to 2048; 2048 + 1 + 1 is 2050.
+  const std::vector<lx::float16_t> x{lx::float16_t(2048), lx::float16_t(1), lx::float16_t(1)};
+  lx::float16_t sum;
+  lx::reduce_in_order<lx::float16_t>(
+      lx::ReduceOp::sum, 3, [&](std::size_t j) { return &x[j]; }, &sum, 1);
+  CHECK(static_cast<float>(sum) == 2050.0f);
+}
+
 TEST_CASE("element types know their names and sizes", "[comm]") {
   CHECK(lx::name(lx::element_type_of<bool>) == "bool");
   CHECK(lx::name(lx::element_type_of<std::int8_t>) == "int8");
@@ -71,4 +111,7 @@ TEST_CASE("element types know their names and sizes", "[comm]") {
   CHECK(lx::name(lx::element_type_of<double>) == "float64");
   CHECK(lx::element_size(lx::ElementType::complex64) == 8);
   CHECK(lx::element_size(lx::ElementType::uint16) == 2);
+  CHECK(lx::name(lx::element_type_of<lx::float16_t>) == "float16");
+  CHECK(lx::name(lx::element_type_of<lx::bfloat16_t>) == "bfloat16");
+  CHECK(lx::element_size(lx::ElementType::bfloat16) == 2);
 }

@@ -40,6 +40,9 @@ T number(int rank, std::size_t i) {
     return static_cast<T>(static_cast<float>(v));
 }
 
+template <class T>
+inline constexpr bool has_order = std::is_convertible_v<T, float>;
+
 /// Element i of all ranks' contributions, combined.
 template <class T>
 T combined(loadax::ReduceOp op, int size, std::size_t i) {
@@ -48,7 +51,7 @@ T combined(loadax::ReduceOp op, int size, std::size_t i) {
     const T next = number<T>(r, i);
     if (op == loadax::ReduceOp::sum) result = static_cast<T>(result + next);
     if (op == loadax::ReduceOp::product) result = static_cast<T>(result * next);
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (has_order<T>) {
       if (op == loadax::ReduceOp::min) result = std::min(result, next);
       if (op == loadax::ReduceOp::max) result = std::max(result, next);
     }
@@ -129,7 +132,7 @@ void check_reductions(C& comm) {
   constexpr auto type = loadax::element_type_of<T>;
   for (const auto op : {ReduceOp::sum, ReduceOp::product, ReduceOp::min, ReduceOp::max}) {
     const bool order = op == ReduceOp::min || op == ReduceOp::max;
-    if (order ? !std::is_arithmetic_v<T> : std::is_same_v<T, bool>) continue;
+    if (order ? !has_order<T> : std::is_same_v<T, bool>) continue;
     for (const std::size_t count : {0, 1, 7, 1025}) {
       const auto n = static_cast<std::size_t>(comm.size());
       const auto what = fmt::format("{} of {} {}", name(op), count, name(type));
@@ -148,6 +151,20 @@ void check_reductions(C& comm) {
   }
 }
 
+/// Numbers of 16 bits are added up in float: the greatest whole number with all smaller ones, and 1
+/// for each other rank, which alone would be rounded away.
+template <class C>
+void check_rounding_once(C& comm) {
+  const auto sum = [&]<class T>(T first) {
+    T value = comm.rank() == 0 ? first : T(1);
+    comm.all_reduce(&value, 1, loadax::element_type_of<T>, loadax::ReduceOp::sum);
+    const T wanted(static_cast<float>(first) + static_cast<float>(comm.size() - 1));
+    require(value.bits() == wanted.bits(), "a sum of 16-bit numbers is rounded once");
+  };
+  sum(loadax::float16_t(2048.0f));
+  sum(loadax::bfloat16_t(256.0f));
+}
+
 /// The whole suite. @collective yes
 template <class C>
 void check_communicator(C& comm, bool subgroups = true) {
@@ -163,6 +180,9 @@ void check_communicator(C& comm, bool subgroups = true) {
   check_reductions<std::uint16_t>(comm);
   check_reductions<std::uint32_t>(comm);
   check_reductions<std::uint64_t>(comm);
+  check_reductions<loadax::float16_t>(comm);
+  check_reductions<loadax::bfloat16_t>(comm);
+  check_rounding_once(comm);
   check_reductions<float>(comm);
   check_reductions<double>(comm);
   check_reductions<std::complex<float>>(comm);

@@ -132,11 +132,8 @@ class MpiCommunicator {
   void combine_blocks(const std::vector<std::byte>& blocks, void* into, std::size_t elements,
                       loadax::ElementType type, loadax::ReduceOp op) const {
     const std::size_t bytes = elements * loadax::element_size(type);
-    if (bytes == 0) return;
-    std::memcpy(into, blocks.data(), bytes);
-    for (int r = 1; r < size_; ++r)
-      loadax::combine(type, op, into, blocks.data() + static_cast<std::size_t>(r) * bytes,
-                      elements);
+    const auto block = [&](std::size_t r) -> const void* { return blocks.data() + r * bytes; };
+    loadax::reduce_in_order(type, op, static_cast<std::size_t>(size_), block, into, elements);
   }
 
   MPI_Comm comm_;

@@ -247,13 +247,14 @@ class InProcessCommunicator {
 
   void reduce(const char* what, const void* from, void* to, std::size_t first, std::size_t count,
               std::size_t all, ElementType type, ReduceOp op) {
-    const std::size_t offset = first * element_size(type), bytes = bytes_for(count, type);
+    const std::size_t offset = first * element_size(type);
     const std::size_t whole = bytes_for(all, type);
     meet({.data = from, .size = whole}, [&] {
       for (int r = 0; r < size(); ++r) expect(what, r, whole);
-      if (count == 0) return;
-      copy(to, bytes_of(0) + offset, bytes);
-      for (int r = 1; r < size(); ++r) combine(type, op, to, bytes_of(r) + offset, count);
+      const auto contribution = [&](std::size_t r) -> const void* {
+        return bytes_of(static_cast<int>(r)) + offset;
+      };
+      reduce_in_order(type, op, post_count(), contribution, to, count);
     });
   }
 

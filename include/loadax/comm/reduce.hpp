@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
@@ -32,36 +33,50 @@ constexpr std::string_view name(ReduceOp op) noexcept {
 namespace detail {
 
 template <class T>
-inline constexpr bool is_ordered = std::is_arithmetic_v<T>;
+inline constexpr bool is_ordered = std::is_arithmetic_v<T> || is_float16<T>;
 template <class T>
 inline constexpr bool has_sum = !std::is_same_v<T, bool>;
 
+/// What several T are added up in: numbers of 16 bits as float, to be rounded once.
+template <class T>
+using accumulator_t = std::conditional_t<is_float16<T>, float, T>;
+
+/// The greater one, in JAX's and IEEE 754's (maximum) sense: not a number where one is not.
+template <class T>
+constexpr T greater_of(T a, T b) noexcept {
+  return a > b || a != a ? a : b;
+}
+template <class T>
+constexpr T lesser_of(T a, T b) noexcept {
+  return a < b || a != a ? a : b;
+}
+
 }  // namespace detail
 
-/// into[i] = into[i] op from[i]. Integers wrap.
+/// into[i] = into[i] op from[i]. Integers wrap; the minimum or maximum with NaN is NaN. `A` is T,
+/// or what T is added up in.
 /// @throws NotSupportedError for sums of bool and orders of complex numbers
-template <NamedElement T>
-void combine(ReduceOp op, T* into, const T* from, std::size_t count) {
+template <class A, NamedElement T>
+  requires std::same_as<A, T> || std::same_as<A, detail::accumulator_t<T>>
+void combine(ReduceOp op, A* into, const T* from, std::size_t count) {
   const auto each = [&](auto f) {
-    for (std::size_t i = 0; i < count; ++i) into[i] = f(into[i], from[i]);
+    for (std::size_t i = 0; i < count; ++i)
+      into[i] = static_cast<A>(f(into[i], static_cast<A>(from[i])));
   };
   if constexpr (detail::has_sum<T>) {
-    using Wide = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
-                                             std::type_identity<T>>::type;
+    using Wide = typename std::conditional_t<std::is_integral_v<A>, std::make_unsigned<A>,
+                                             std::type_identity<A>>::type;
     // A product of small unsigned integers must not be computed in (signed) int.
     using Product =
-        std::conditional_t<(std::is_integral_v<T> && sizeof(T) < sizeof(int)), unsigned, Wide>;
+        std::conditional_t<(std::is_integral_v<A> && sizeof(A) < sizeof(int)), unsigned, Wide>;
     if (op == ReduceOp::sum)
-      return each(
-          [](T a, T b) { return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b)); });
+      return each([](A a, A b) { return static_cast<Wide>(a) + static_cast<Wide>(b); });
     if (op == ReduceOp::product)
-      return each([](T a, T b) {
-        return static_cast<T>(static_cast<Product>(a) * static_cast<Product>(b));
-      });
+      return each([](A a, A b) { return static_cast<Product>(a) * static_cast<Product>(b); });
   }
   if constexpr (detail::is_ordered<T>) {
-    if (op == ReduceOp::min) return each([](T a, T b) { return std::min(a, b); });
-    if (op == ReduceOp::max) return each([](T a, T b) { return std::max(a, b); });
+    if (op == ReduceOp::min) return each([](A a, A b) { return detail::lesser_of(a, b); });
+    if (op == ReduceOp::max) return each([](A a, A b) { return detail::greater_of(a, b); });
   }
   throw NotSupportedError(fmt::format("no {} of {} elements", name(op), name(element_type_of<T>)),
                           detail::is_ordered<T>
@@ -69,11 +84,32 @@ void combine(ReduceOp op, T* into, const T* from, std::size_t count) {
                               : "reduce the real and imaginary parts as numbers of their own");
 }
 
-/// The same for a type known at run time.
-inline void combine(ElementType type, ReduceOp op, void* into, const void* from,
-                    std::size_t count) {
+/// out[i] = x_0[i] op x_1[i] op ... op x_n-1[i], in this order, where `contribution(j)` points to
+/// x_j. `out` may be one of them. Numbers of 16 bits are added up as floats and rounded once.
+/// @pre n > 0
+/// @throws NotSupportedError for sums of bool and orders of complex numbers
+/// @complexity n * count; each contribution is read once, in tiles that stay in a core's own cache
+template <NamedElement T, class Contribution>
+void reduce_in_order(ReduceOp op, std::size_t n, Contribution&& contribution, T* out,
+                     std::size_t count) {
+  using A = detail::accumulator_t<T>;
+  constexpr std::size_t tile = 8192 / sizeof(A);
+  A total[tile];
+  for (std::size_t at = 0; at < count; at += tile) {
+    const std::size_t length = std::min(tile, count - at);
+    std::copy_n(contribution(std::size_t{0}) + at, length, total);
+    for (std::size_t j = 1; j < n; ++j) combine(op, total, contribution(j) + at, length);
+    for (std::size_t i = 0; i < length; ++i) out[at + i] = static_cast<T>(total[i]);
+  }
+}
+
+/// The same for a type known at run time, and contributions of any pointer type.
+template <class Contribution>
+void reduce_in_order(ElementType type, ReduceOp op, std::size_t n, Contribution&& contribution,
+                     void* out, std::size_t count) {
   visit_element_type(type, [&]<class T>(T*) {
-    combine(op, static_cast<T*>(into), static_cast<const T*>(from), count);
+    const auto typed = [&](std::size_t j) { return static_cast<const T*>(contribution(j)); };
+    reduce_in_order<T>(op, n, typed, static_cast<T*>(out), count);
   });
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include <loadax/core/float16.hpp>
+
 namespace loadax {
 inline namespace v0 {
 
@@ -27,6 +29,8 @@ enum class ElementType : std::uint8_t {
   uint16,
   uint32,
   uint64,
+  float16,
+  bfloat16,
   float32,
   float64,
   complex64,
@@ -43,22 +47,26 @@ consteval int element_type_index() {
     int log = 0;
     while ((std::size_t{1} << log) < sizeof(T)) ++log;
     return (std::signed_integral<T> ? 1 : 5) + log;
-  } else if constexpr (std::same_as<T, float>)
+  } else if constexpr (std::same_as<T, float16_t>)
     return 9;
-  else if constexpr (std::same_as<T, double>)
+  else if constexpr (std::same_as<T, bfloat16_t>)
     return 10;
-  else if constexpr (std::same_as<T, std::complex<float>>)
+  else if constexpr (std::same_as<T, float>)
     return 11;
-  else if constexpr (std::same_as<T, std::complex<double>>)
+  else if constexpr (std::same_as<T, double>)
     return 12;
+  else if constexpr (std::same_as<T, std::complex<float>>)
+    return 13;
+  else if constexpr (std::same_as<T, std::complex<double>>)
+    return 14;
   else
     return -1;
 }
 
 }  // namespace detail
 
-/// An element that has an ElementType: bool, integers of 8 to 64 bits, float, double and their
-/// complex numbers.
+/// An element that has an ElementType: bool, integers of 8 to 64 bits, float16_t, bfloat16_t,
+/// float, double and their complex numbers.
 template <class T>
 concept NamedElement = Element<T> && detail::element_type_index<T>() >= 0;
 
@@ -88,6 +96,10 @@ constexpr decltype(auto) visit_element_type(ElementType type, F&& f) {
       return f(static_cast<std::uint32_t*>(nullptr));
     case ElementType::uint64:
       return f(static_cast<std::uint64_t*>(nullptr));
+    case ElementType::float16:
+      return f(static_cast<float16_t*>(nullptr));
+    case ElementType::bfloat16:
+      return f(static_cast<bfloat16_t*>(nullptr));
     case ElementType::float32:
       return f(static_cast<float*>(nullptr));
     case ElementType::float64:
@@ -107,9 +119,9 @@ constexpr std::size_t element_size(ElementType type) noexcept {
 
 /// The type's name in NumPy's words: "float32", "bool", ...
 constexpr std::string_view name(ElementType type) noexcept {
-  constexpr std::string_view names[] = {"bool",    "int8",      "int16",     "int32",  "int64",
-                                        "uint8",   "uint16",    "uint32",    "uint64", "float32",
-                                        "float64", "complex64", "complex128"};
+  constexpr std::string_view names[] = {
+      "bool",   "int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",    "uint32",
+      "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
   return names[static_cast<std::size_t>(type)];
 }
 
