@@ -98,9 +98,11 @@ set(LOADAX_HEADERS_placement
 set(LOADAX_HEADERS_spmd
   spmd/arena.hpp
   spmd/axis_groups.hpp
+  spmd/collective_shapes.hpp
   spmd/collectives.hpp
   spmd/device_context.hpp
   spmd/inout.hpp
+  spmd/permute_pairs.hpp
   spmd/shard_map.hpp
   spmd/step_results.hpp
   spmd/step_state.hpp

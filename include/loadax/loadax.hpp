@@ -13,7 +13,6 @@
 #include <loadax/core/barrier.hpp>
 #include <loadax/core/checked.hpp>
 #include <loadax/core/element_type.hpp>
-#include <loadax/core/float16.hpp>
 #include <loadax/core/error.hpp>
 #include <loadax/core/float16.hpp>
 #include <loadax/core/index_permutation.hpp>
@@ -80,9 +79,11 @@
 #include <loadax/show/table.hpp>
 #include <loadax/spmd/arena.hpp>
 #include <loadax/spmd/axis_groups.hpp>
+#include <loadax/spmd/collective_shapes.hpp>
 #include <loadax/spmd/collectives.hpp>
 #include <loadax/spmd/device_context.hpp>
 #include <loadax/spmd/inout.hpp>
+#include <loadax/spmd/permute_pairs.hpp>
 #include <loadax/spmd/shard_map.hpp>
 #include <loadax/spmd/step_results.hpp>
 #include <loadax/spmd/step_state.hpp>

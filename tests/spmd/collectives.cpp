@@ -13,6 +13,7 @@
 #include "support/catch.hpp"
 #include "support/expect.hpp"
 #include "support/meshes.hpp"
+#include "support/on_devices.hpp"
 #include "support/scale.hpp"
 #include "support/seed.hpp"
 
@@ -21,14 +22,9 @@ using loadax_test::contains;
 using loadax_test::counting;
 using loadax_test::mesh_of;
 using loadax_test::message_of;
+using loadax_test::on_devices;
 
 namespace {
-
-/// Runs `code(context)` on each device of a mesh.
-template <class Code>
-auto on_devices(const lx::Mesh& mesh, Code code) {
-  return lx::shard_map(mesh, std::tuple<>(), lx::P(), std::move(code))();
-}
 
 lx::HostArray<double> values(std::size_t device, const lx::Shape& shape) {
   lx::HostArray<double> array(shape);
@@ -315,9 +311,54 @@ TEST_CASE("collectives with wrong arguments say which", "[spmd]") {
   CHECK(contains(
       failing([](auto& ctx, auto v) { ctx.psum_scatter(v, "x", {.scatter_dimension = 2}); }),
       {"psum_scatter: dimension 2", "[4, 2]"}));
-  CHECK(contains(failing([](auto& ctx, auto v) {
-                   auto out = ctx.template allocate<float>({2, 4});
-                   ctx.psum_into(v, out, "x");
+  CHECK(contains(failing([](auto& ctx, auto v) { ctx.all_to_all(v, "x"); }),
+                 {"all_to_all: split_axis: dimension 0", "[4, 2]", "3 devices", "tiled = true"}));
+  CHECK(contains(failing([](auto& ctx, auto v) { ctx.all_to_all(v, "x", {.split_axis = 2}); }),
+                 {"all_to_all: split_axis: dimension 2", "[4, 2]", "hint:"}));
+  CHECK(contains(failing([](auto& ctx, auto) {
+                   ctx.all_to_all(ctx.template allocate<float>({3}), "x", {.concat_axis = 1});
                  }),
-                 {"psum_into", "[2, 4]", "[4, 2]", "hint:"}));
+                 {"all_to_all: concat_axis: axis 1 of an array []", "hint:"}));
+  CHECK(contains(failing([](auto& ctx, auto v) { ctx.pbroadcast(v, "x", 3); }),
+                 {"pbroadcast: source 3 among 3 devices", "hint:"}));
+  CHECK(contains(failing([](auto& ctx, auto v) { ctx.pbroadcast(v, "x", -1); }),
+                 {"pbroadcast: source -1"}));
+  CHECK(contains(failing([](auto& ctx, auto v) { ctx.ppermute(v, "x", {{0, 3}}); }),
+                 {"ppermute: destination 3 among 3 devices", "hint:"}));
+  CHECK(contains(failing([](auto& ctx, auto v) { ctx.ppermute(v, "x", {{-1, 0}}); }),
+                 {"ppermute: source -1 among 3 devices"}));
+  CHECK(contains(failing([](auto& ctx, auto v) { ctx.ppermute(v, "x", {{0, 1}, {0, 2}}); }),
+                 {"ppermute: 0 is source twice", "at most one", "hint:"}));
+  CHECK(contains(failing([](auto& ctx, auto v) { ctx.ppermute(v, "x", {{0, 1}, {2, 1}}); }),
+                 {"ppermute: 1 is destination twice"}));
+}
+
+TEST_CASE("a collective's destination has the result's shape and a place of its own", "[spmd]") {
+  const auto mesh = mesh_of({2}, {"x"});
+  const auto failing = [&](auto code) {
+    return message_of<lx::ArgumentError>([&] {
+      on_devices(mesh, [&](lx::DeviceContext& ctx) {
+        const auto memory = ctx.allocate<float>({3, 2});
+        const lx::View<float> x(memory.data(), {2, 2});
+        code(ctx, x, lx::View<float>(memory.data() + 2, {2, 2}), ctx.allocate<float>({3}));
+      });
+    });
+  };
+  const auto check = [&](const char* name, auto into) {
+    const std::string text = std::string(name) + "_into: the destination";
+    CHECK(contains(
+        failing([&](auto& ctx, auto x, auto overlapping, auto) { into(ctx, x, overlapping); }),
+        {text, "overlaps the argument [2, 2]", "hint:"}));
+    CHECK(
+        contains(failing([&](auto& ctx, auto x, auto, auto short_one) { into(ctx, x, short_one); }),
+                 {text + " has shape [3]", "the result", "hint:"}));
+  };
+  check("psum", [](auto& ctx, auto x, auto out) { ctx.psum_into(x, out, "x"); });
+  check("pmax", [](auto& ctx, auto x, auto out) { ctx.pmax_into(x, out, "x"); });
+  check("pmin", [](auto& ctx, auto x, auto out) { ctx.pmin_into(x, out, "x"); });
+  check("pbroadcast", [](auto& ctx, auto x, auto out) { ctx.pbroadcast_into(x, out, "x", 0); });
+  check("ppermute", [](auto& ctx, auto x, auto out) { ctx.ppermute_into(x, out, "x", {}); });
+  check("all_to_all", [](auto& ctx, auto x, auto out) {
+    ctx.all_to_all_into(x, out, "x", {.split_axis = 0, .concat_axis = 1});
+  });
 }

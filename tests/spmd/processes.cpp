@@ -36,7 +36,7 @@ lx::Mesh mesh_of(int processes, int devices, lx::MeshShape<> shape, lx::AxisName
   return {lx::create_device_mesh(shape, topology), std::move(names), me};
 }
 
-/// Sums that depend on their order, over different axes.
+/// Every collective, and sums that depend on their order, over different axes.
 std::vector<double> program(const lx::Mesh& mesh, const std::shared_ptr<lx::Runtime>& runtime) {
   lx::MeshScope scope{mesh, runtime};
   std::vector<double> results(mesh.size());
@@ -47,10 +47,17 @@ std::vector<double> program(const lx::Mesh& mesh, const std::shared_ptr<lx::Runt
     const auto all = ctx.all_gather(v, "a", {.axis = 0, .tiled = true});
     const auto sum = ctx.psum(all, lx::axes("b", "a"));
     const auto part = ctx.psum_scatter(sum, "b", {.scatter_dimension = 0, .tiled = true});
+    const auto exchanged = ctx.all_to_all(all, "b", {.tiled = true});
+    const auto everyone = lx::axes("b", "a");
+    std::vector<lx::PermutePairs::Pair> ring;
+    for (std::int64_t d = 1; d < ctx.axis_size(everyone); ++d) ring.push_back({d - 1, d});
+    const auto shifted = ctx.ppermute(v, everyone, ring);
+    const auto sent = ctx.pbroadcast(exchanged, "a", 1);
     double total = 0;
-    for (std::size_t i = 0; i < part.size(); ++i)
-      total += part.values()[i] * static_cast<double>(i + 1);
-    results[id] = ctx.psum(total, "a") + total;
+    for (const auto& view : {part, exchanged, shifted, sent})
+      for (std::size_t i = 0; i < view.size(); ++i)
+        total += view.values()[i] * static_cast<double>(i + 1);
+    results[id] = ctx.psum(total, "a") + total + ctx.pmax(total, everyone) - ctx.pmin(total, "b");
   })();
   return results;
 }

@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
+#include <optional>
 #include <utility>
 
 #include <loadax/comm/reduce.hpp>
 #include <loadax/core/element_type.hpp>
 #include <loadax/core/shape.hpp>
 #include <loadax/spmd/axis_groups.hpp>
+#include <loadax/spmd/collective_shapes.hpp>
 #include <loadax/spmd/step_state.hpp>
 
 namespace loadax {
@@ -18,14 +21,14 @@ inline namespace v0 {
 namespace detail {
 
 /// A number for a call with its parameters, to compare across devices. (FNV-1a.)
-inline std::uint64_t operation_code(Collective collective, std::size_t element, const Shape& shape,
-                                    std::size_t axis = 0, bool tiled = false) {
+template <class T>
+std::uint64_t operation_code(Collective collective, const Shape& shape,
+                             std::initializer_list<std::uint64_t> parameters) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
   mix(static_cast<std::uint64_t>(collective));
-  mix(element);
-  mix(axis);
-  mix(tiled ? 1 : 0);
+  mix(static_cast<std::uint64_t>(element_type_index<T>() + 1) * 1024 + sizeof(T));
+  for (const auto parameter : parameters) mix(parameter);
   for (const auto size : shape) mix(size);
   return hash;
 }
@@ -49,19 +52,18 @@ class CollectiveCall {
   /// This device's index in its group.
   std::size_t index() const noexcept { return set_.places[k_].index; }
 
-  /// out[i] = the sum of all members' x[i], in mesh order. `out` may be `x`.
-  void psum(const T* x, T* out, std::size_t count) {
+  /// out[i] = all members' x[i], combined in mesh order. `out` may be `x`.
+  void reduce(ReduceOp op, const T* x, T* out, std::size_t count) {
     const bool large = count * sizeof(T) >= worth_splitting && members() > 2;
     if (!set_.spans_processes && (large || out == x)) {
-      sum_split(x, out, count);
+      reduce_split(op, x, out, count);
       return;
     }
     Arena& arena = state_.arena(k_);
     const auto mark = arena.mark();
     T* into = out == x ? static_cast<T*>(arena.allocate(count * sizeof(T))) : out;
-    meet(x, count, nullptr, [&](const AxisGroup& group, const auto&) {
-      sum(group, into, 0, count, 0, count, count, 1);
-    });
+    meet(x, count, nullptr,
+         [&](const AxisGroup& group, const auto&) { reduce_part(op, group, 0, into, count); });
     if (into != out) copy(out, into, count);
     arena.release(mark);
   }
@@ -84,15 +86,41 @@ class CollectiveCall {
   void psum_scatter(const T* x, T* out, std::size_t outer, std::size_t block) {
     const std::size_t n = members();
     meet(x, outer * n * block, nullptr, [&](const AxisGroup& group, const auto&) {
-      sum(group, out, index() * block, n * block, 0, block, block, outer);
+      for (std::size_t row = 0; row < outer; ++row)
+        reduce_part(ReduceOp::sum, group, (row * n + index()) * block, out + row * block, block);
+    });
+  }
+
+  /// This device's block of each member's x, in the member's place of `out`.
+  void all_to_all(const T* x, T* out, std::size_t count, const BlockExchange& blocks) {
+    meet(x, count, nullptr, [&](const AxisGroup& group, const auto&) {
+      for (std::size_t j = 0; j < members(); ++j) {
+        const T* from = posted(group, j) + index() * blocks.from_block;
+        T* to = out + j * blocks.to_block;
+        for (std::size_t o = 0; o < blocks.outer; ++o)
+          for (std::size_t i = 0; i < blocks.inner; ++i)
+            copy(to + o * blocks.outer_to + i * blocks.inner_to,
+                 from + o * blocks.outer_from + i * blocks.inner_from, blocks.run);
+        count_read(j, blocks.outer * blocks.inner * blocks.run);
+      }
+    });
+  }
+
+  /// The x of one member, or zeros. `out` may be `x` where all members name the same one.
+  void fetch(const T* x, T* out, std::size_t count, std::optional<std::size_t> source) {
+    meet(x, count, nullptr, [&](const AxisGroup& group, const auto&) {
+      if (source) {
+        copy(out, posted(group, *source), count);
+        count_read(*source, count);
+      } else {
+        std::fill_n(out, count, T{});
+      }
     });
   }
 
  private:
   /// From here on, each member sums its own part and reads the others' sums.
   static constexpr std::size_t worth_splitting = std::size_t{1} << 15;
-  /// Elements summed over all members before the next ones: they stay in the first-level cache.
-  static constexpr std::size_t tile = 8192 / sizeof(T);
 
   static const T* posted(const AxisGroup& group, std::size_t j) noexcept {
     return static_cast<const T*>(group.posts[j].data);
@@ -111,30 +139,20 @@ class CollectiveCall {
     if (j != index()) count_.bytes += count * sizeof(T);
   }
 
-  /// For each of `rows`, sums `count` elements of all members, in order: those that begin at `from`
-  /// (rows `from_stride` apart) go to `to` (rows `to_stride` apart), which may be the same place.
-  void sum(const AxisGroup& group, T* out, std::size_t from, std::size_t from_stride,
-           std::size_t to, std::size_t to_stride, std::size_t count, std::size_t rows) {
-    const std::size_t n = members();
-    T total[tile];
-    for (std::size_t row = 0; row < rows; ++row) {
-      for (std::size_t at = 0; at < count; at += tile) {
-        const std::size_t length = std::min(tile, count - at);
-        const std::size_t source = row * from_stride + from + at;
-        copy(total, posted(group, 0) + source, length);
-        for (std::size_t j = 1; j < n; ++j)
-          combine(ReduceOp::sum, total, posted(group, j) + source, length);
-        copy(out + row * to_stride + to + at, total, length);
-      }
-    }
-    count_.bytes += (n - 1) * count * rows * sizeof(T);
+  /// out[i] = all members' x[from + i], in order.
+  void reduce_part(ReduceOp op, const AxisGroup& group, std::size_t from, T* out,
+                   std::size_t count) {
+    const auto contribution = [&](std::size_t j) { return posted(group, j) + from; };
+    reduce_in_order<T>(op, members(), contribution, out, count);
+    count_.bytes += (members() - 1) * count * sizeof(T);
   }
 
-  void sum_split(const T* x, T* out, std::size_t count) {
+  void reduce_split(ReduceOp op, const T* x, T* out, std::size_t count) {
     const std::size_t n = members();
     const auto begin = [&](std::size_t j) { return count / n * j + std::min(j, count % n); };
     meet(x, count, out, [&](const AxisGroup& group, const auto& wait) {
-      sum(group, out, begin(index()), 0, begin(index()), 0, begin(index() + 1) - begin(index()), 1);
+      const std::size_t mine = begin(index());
+      reduce_part(op, group, mine, out + mine, begin(index() + 1) - mine);
       wait();
       for (std::size_t j = 0; j < n; ++j) {
         if (j == index()) continue;

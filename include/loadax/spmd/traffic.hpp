@@ -9,12 +9,22 @@
 namespace loadax {
 inline namespace v0 {
 
-enum class Collective : std::uint8_t { psum, all_gather, psum_scatter };
+enum class Collective : std::uint8_t {
+  psum,
+  pmax,
+  pmin,
+  all_gather,
+  psum_scatter,
+  all_to_all,
+  ppermute,
+  pbroadcast
+};
 
-inline constexpr std::size_t collective_count = 3;
+inline constexpr std::size_t collective_count = 8;
 
 constexpr std::string_view name(Collective collective) noexcept {
-  constexpr std::string_view names[collective_count] = {"psum", "all_gather", "psum_scatter"};
+  constexpr std::string_view names[collective_count] = {
+      "psum", "pmax", "pmin", "all_gather", "psum_scatter", "all_to_all", "ppermute", "pbroadcast"};
   return names[static_cast<std::size_t>(collective)];
 }
 
