@@ -64,8 +64,9 @@ class ShardMap {
   /// An argument is an array, a structure of arrays, or `inout` of one. The code of a device gets
   /// the context and, for each argument, the same structure of ConstViews (Views for inout) of its
   /// shards. Arguments that lie otherwise than their in_spec says are moved first; inout ones are
-  /// not. It returns nothing, a number, which must be equal on all devices, or a structure of views
-  /// or HostArrays: those become shards of arrays that lie as the out_spec says.
+  /// not. It returns nothing; a number, which must be equal on all devices; a structure of views or
+  /// HostArrays, which become shards of arrays that lie as the out_spec says; or an std::tuple of
+  /// several of these, with one out_spec for all or an std::tuple of one for each.
   /// @throws what the code of a device threw, as it was, when all devices have stopped
   /// @throws ArgumentError, naming the argument and leaf, where an argument does not fit its spec,
   /// and where results differ that should be equal

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -44,13 +45,13 @@ struct structure<detail::Part<T>> : leaf_structure<T> {};
 
 namespace detail {
 
-/// The results of a step, one for each local device.
+/// The results of a step, one for each local device: numbers, or structures of arrays.
 template <class Result>
 class StepResults {
   static constexpr bool is_number = NamedElement<Result>;
   static_assert(is_number || ArrayStructure<Result>,
-                "loadax: the code of a device must return nothing, a number, or a structure of "
-                "views or HostArrays");
+                "loadax: the code of a device must return nothing, a number, a structure of views "
+                "or HostArrays, or an std::tuple of several of those");
 
  public:
   explicit StepResults(std::size_t devices) : parts_(devices) {}
@@ -221,6 +222,62 @@ class StepResults {
   }
 
   std::vector<std::optional<typename KeptAs<Result, is_number>::type>> parts_;
+};
+
+/// 0 for what is no tuple.
+template <class>
+inline constexpr std::size_t tuple_length = 0;
+template <class... T>
+inline constexpr std::size_t tuple_length<std::tuple<T...>> = sizeof...(T);
+
+/// Several results, each under a spec of its own or all under one.
+template <class... Result>
+class StepResults<std::tuple<Result...>> {
+  using Indices = std::index_sequence_for<Result...>;
+
+ public:
+  explicit StepResults(std::size_t devices) : each_(StepResults<Result>(devices)...) {}
+
+  void keep(std::size_t k, std::tuple<Result...> results, const Arena& arena) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (std::get<I>(each_).keep(k, std::move(std::get<I>(results)), arena), ...);
+    }(Indices());
+  }
+
+  /// As that of each result, the message naming which.
+  template <class Shardings>
+  auto assemble(const Shardings& shardings, const std::shared_ptr<Runtime>& runtime,
+                bool check_replicas) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      using Assembled = std::tuple<decltype(assemble_one<I>(shardings_of<I>(shardings), runtime,
+                                                            check_replicas))...>;
+      return Assembled{assemble_one<I>(shardings_of<I>(shardings), runtime, check_replicas)...};
+    }(Indices());
+  }
+
+ private:
+  template <std::size_t I, class Shardings>
+  static const auto& shardings_of(const Shardings& shardings) {
+    if constexpr (ArrayLeaf<Shardings>) {
+      return shardings;
+    } else {
+      constexpr bool one_for_each = tuple_length<Shardings> == sizeof...(Result);
+      static_assert(one_for_each, "loadax: shard_map needs one out_spec for each result");
+      if constexpr (one_for_each) return std::get<I>(shardings);
+    }
+  }
+
+  template <std::size_t I, class Shardings>
+  auto assemble_one(const Shardings& shardings, const std::shared_ptr<Runtime>& runtime,
+                    bool check_replicas) {
+    try {
+      return std::get<I>(each_).assemble(shardings, runtime, check_replicas);
+    } catch (const ArgumentError& error) {
+      throw with_context(fmt::format("result {}: ", I), error);
+    }
+  }
+
+  std::tuple<StepResults<Result>...> each_;
 };
 
 }  // namespace detail
