@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -151,7 +152,8 @@ consteval std::string_view last_identifier(std::string_view pretty) {
 /// The name of field I of T.
 template <class T, std::size_t I, std::size_t N = field_count<T>>
 consteval std::string_view field_name() {
-  constexpr auto pointer = &std::get<I>(tie_fields<const T, N>(shadow<T>.value));
+  // nvcc refuses `&` here.
+  constexpr auto pointer = std::addressof(std::get<I>(tie_fields<const T, N>(shadow<T>.value)));
   return last_identifier(pretty_name<FieldPointer{pointer}>());
 }
 

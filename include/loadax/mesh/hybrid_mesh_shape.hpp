@@ -31,7 +31,9 @@ template <std::size_t Rank = dynamic_rank>
 struct HybridMeshShape {
   MeshShape<Rank> ici_mesh_shape, dcn_mesh_shape;
 
-  operator HybridMeshShape<dynamic_rank>() const  // NOLINT(google-explicit-constructor)
+  // A template, for otherwise nvcc warns of a conversion to the type itself.
+  template <std::same_as<HybridMeshShape<dynamic_rank>> Dynamic>
+  operator Dynamic() const  // NOLINT(google-explicit-constructor)
     requires(Rank != dynamic_rank)
   {
     return {ici_mesh_shape, dcn_mesh_shape};
