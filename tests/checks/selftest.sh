@@ -138,6 +138,13 @@ refuses "a new skip" "> SKIPPED: more" "$checks/skips.sh" "$expected" "$log"
 : >"$log"
 refuses "an expected skip that did not happen" "< SKIPPED: this" \
   "$checks/skips.sh" "$expected" "$log"
+printf 'MAY BE SKIPPED: it: for want of that\nMAY BE SKIPPED: or it: why\n' >"$expected"
+accepts "an optional skip that did not happen" "$checks/skips.sh" "$expected" "$log"
+echo 'SKIPPED: it: for want of that' >"$log"
+accepts "an optional skip that happened" "$checks/skips.sh" "$expected" "$log"
+echo 'SKIPPED: it: for want of that, too' >"$log"
+refuses "an optional skip for another reason" "> SKIPPED: it: for want of that, too" \
+  "$checks/skips.sh" "$expected" "$log"
 
 ended=$scratch/ended
 say() { printf 'epoch 1\nfsdp_digits: devices=%s mesh=(data=1, model=8) epochs=3 loss=0.2 %s\n' "$@"; }
