@@ -1,19 +1,23 @@
 # What the library itself needs: the system's packages first, else a download.
 include(FetchContent)
 
+# The oldest that will do, for the package files too.
+set(LOADAX_FMT_VERSION 9)
+set(LOADAX_BOOST_VERSION 1.74)
+
 find_package(Threads REQUIRED)
 
 FetchContent_Declare(fmt
   GIT_REPOSITORY https://github.com/fmtlib/fmt.git
   GIT_TAG 9.1.0
   SYSTEM
-  FIND_PACKAGE_ARGS 9 CONFIG)
+  FIND_PACKAGE_ARGS ${LOADAX_FMT_VERSION} CONFIG)
 # Alone, Boost.Regex needs no other part of Boost from 1.76 on.
 FetchContent_Declare(Boost
   GIT_REPOSITORY https://github.com/boostorg/regex.git
   GIT_TAG boost-1.83.0
   SYSTEM
-  FIND_PACKAGE_ARGS 1.74 CONFIG COMPONENTS regex)
+  FIND_PACKAGE_ARGS ${LOADAX_BOOST_VERSION} CONFIG COMPONENTS regex)
 
 block()
   set(BOOST_REGEX_STANDALONE ON)

@@ -18,3 +18,5 @@ install(
     "${PROJECT_BINARY_DIR}/loadax-config-version.cmake"
   DESTINATION ${CMAKE_INSTALL_DATADIR}/loadax)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DATADIR}/loadax)
+
+include(cmake/pkg_config.cmake)
