@@ -11,7 +11,7 @@ loadax_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 {
   library_packages=(g++ cmake ninja-build libfmt-dev libboost-regex-dev)
   example_packages=(libeigen3-dev libcli11-dev)
-  test_packages=(catch2 nlohmann-json3-dev git python3)
+  test_packages=(catch2 nlohmann-json3-dev git pkgconf python3)
 }
 
 note() { printf '%s\n' "$*" >&2; }
