@@ -47,6 +47,15 @@ inline std::size_t find_axis(std::span<const std::string> names, std::string_vie
   return static_cast<std::size_t>(found - names.begin());
 }
 
+/// @throws ArgumentError where a mesh shape, `shape` in words, has another number of axes
+inline void check_one_name_for_each_axis(std::span<const std::string> names, std::size_t rank,
+                                         const std::string& shape) {
+  if (names.size() != rank)
+    throw ArgumentError(
+        fmt::format("{} axis names {} for mesh shape {}", names.size(), bracketed(names), shape),
+        "give one name for each mesh axis");
+}
+
 }  // namespace detail
 
 /// One name for each axis of a mesh, all different, none empty.

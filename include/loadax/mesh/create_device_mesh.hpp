@@ -160,10 +160,7 @@ inline DeviceGrid create_hybrid_device_mesh(const HybridMeshShape<>& shape,
                                             std::span<const Device> devices,
                                             GranuleBy granule_by = GranuleBy::automatic) {
   const auto& [ici, dcn] = shape;
-  if (ici.rank() != dcn.rank())
-    throw ArgumentError(fmt::format("hybrid mesh shape {}: {} axes in ici and {} in dcn",
-                                    to_string(shape), ici.rank(), dcn.rank()),
-                        "give one size for each mesh axis in both");
+  detail::check_equal_ranks(shape);
   const std::int64_t ici_count = device_count(ici), dcn_count = device_count(dcn);
   auto table = detail::dispatch_by_platform(detail::make_device_table(devices));
   const GranuleBy by = detail::resolve(granule_by, table.devices.front());

@@ -81,11 +81,8 @@ class DeviceGrid {
   /// For arrangements: the table's devices in the order that is its `given`.
   DeviceGrid(const MeshShape<>& shape, detail::DeviceTable table)
       : shape_(shape.sizes()), table_(std::move(table.devices)), order_(std::move(table.given)) {
-    const std::int64_t count = device_count(shape);
-    if (std::cmp_not_equal(count, order_.size()))
-      throw ArgumentError(fmt::format("mesh shape {} is for {} devices, not for {}",
-                                      to_string(shape), count, order_.size()),
-                          "make the product of the shape the number of devices");
+    detail::check_device_count(shape, device_count(shape),
+                               static_cast<std::int64_t>(order_.size()));
     position_.resize(order_.size());
     for (std::size_t i = 0; i < order_.size(); ++i)
       position_[order_[i]] = static_cast<std::uint32_t>(i);

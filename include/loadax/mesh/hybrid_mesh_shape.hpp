@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include <loadax/core/error.hpp>
 #include <loadax/mesh/mesh_shape.hpp>
 
 namespace loadax {
@@ -54,6 +55,19 @@ std::string to_string(const HybridMeshShape<Rank>& shape) {
   return fmt::format("ici {} x dcn {}", to_string(shape.ici_mesh_shape),
                      to_string(shape.dcn_mesh_shape));
 }
+
+namespace detail {
+
+/// @throws ArgumentError where the levels of a shape that is known at run time have other ranks
+inline void check_equal_ranks(const HybridMeshShape<>& shape) {
+  const auto& [ici, dcn] = shape;
+  if (ici.rank() != dcn.rank())
+    throw ArgumentError(fmt::format("hybrid mesh shape {}: {} axes in ici and {} in dcn",
+                                    to_string(shape), ici.rank(), dcn.rank()),
+                        "give one size for each mesh axis in both");
+}
+
+}  // namespace detail
 
 /// A MeshShape or a HybridMeshShape: what MeshConfig and MeshRule hold.
 template <std::size_t Rank = dynamic_rank>

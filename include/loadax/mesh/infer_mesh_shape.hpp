@@ -8,7 +8,6 @@
 
 #include <fmt/core.h>
 
-#include <loadax/core/checked.hpp>
 #include <loadax/core/error.hpp>
 #include <loadax/core/log.hpp>
 #include <loadax/mesh/hybrid_mesh_shape.hpp>
@@ -31,31 +30,20 @@ inline MeshSizes infer_mesh_sizes(const MeshShape<>& shape, std::int64_t num_dev
       throw ArgumentError(
           fmt::format("mesh shape {} has -1 at axes {} and {}", text, unknown, axis),
           "at most one size can be inferred");
-    if (sizes[axis] == -1)
-      unknown = axis;
-    else if (sizes[axis] < 1)
-      throw ArgumentError(
-          fmt::format("mesh shape {} has size {} at axis {}", text, sizes[axis], axis),
-          "sizes are positive, or -1 for what is left");
+    if (sizes[axis] == -1) unknown = axis;
   }
   if (unknown != sizes.size()) sizes[unknown] = 1;
-  const auto product = checked_product(sizes);
-  if (!product)
-    throw ArgumentError(fmt::format("mesh shape {} has more than 2^63 devices", text),
-                        "check the sizes for an overflow");
+  const std::int64_t product = device_count({sizes.data(), sizes.size()}, shape);
   if (unknown == sizes.size()) {
-    if (*product != num_devices)
-      throw ArgumentError(
-          fmt::format("mesh shape {} is for {} devices, not for {}", text, *product, num_devices),
-          "change the shape, or put -1 where the rest should go");
+    check_device_count(shape, product, num_devices);
   } else {
-    if (num_devices % *product != 0)
+    if (num_devices % product != 0)
       throw ArgumentError(
           fmt::format("mesh shape {}: {} devices divided by {}, the product of the other sizes, "
                       "leave {} over",
-                      text, num_devices, *product, num_devices % *product),
+                      text, num_devices, product, num_devices % product),
           "choose sizes whose product divides the number of devices");
-    sizes[unknown] = num_devices / *product;
+    sizes[unknown] = num_devices / product;
   }
   return sizes;
 }
@@ -87,11 +75,7 @@ struct DeviceCounts {
 template <std::size_t Rank>
 HybridMeshShape<Rank> infer_mesh_shape(const HybridMeshShape<Rank>& shape, DeviceCounts counts) {
   const auto [devices, granules] = counts;
-  if (shape.ici_mesh_shape.rank() != shape.dcn_mesh_shape.rank())
-    throw ArgumentError(
-        fmt::format("hybrid mesh shape {}: {} axes in ici and {} in dcn", to_string(shape),
-                    shape.ici_mesh_shape.rank(), shape.dcn_mesh_shape.rank()),
-        "give one size for each mesh axis in both");
+  detail::check_equal_ranks(shape);
   if (granules < 1 || devices % granules != 0)
     throw ArgumentError(fmt::format("hybrid mesh shape {}: {} devices on {} granules",
                                     to_string(shape), devices, granules),

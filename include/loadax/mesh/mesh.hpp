@@ -22,6 +22,16 @@
 namespace loadax {
 inline namespace v0 {
 
+namespace detail {
+
+inline void check_mesh_position(std::size_t position, std::size_t size) {
+  if (position >= size)
+    throw IndexError(fmt::format("mesh position {} of {}", position, size),
+                     "positions run from 0 to the mesh's size() - 1");
+}
+
+}  // namespace detail
+
 /// A grid of devices whose axes have names, as one process of the job sees it. An immutable value:
 /// copying one copies a pointer, and threads may share one. Spans, ranges and references that it
 /// hands out are valid while one of its copies lives.
@@ -53,9 +63,7 @@ class Mesh {
   /// The coordinate of a position along an axis. O(1)
   /// @throws IndexError where there is no such position or axis
   std::int64_t coordinate(std::size_t position, std::size_t axis) const {
-    if (position >= size())
-      throw IndexError(fmt::format("mesh position {} of {}", position, size()),
-                       "positions run from 0 to size() - 1");
+    detail::check_mesh_position(position, size());
     const std::int64_t step = stride(axis);
     return static_cast<std::int64_t>(position) / step % shape()[axis];
   }
@@ -158,10 +166,7 @@ class Mesh {
     State(DeviceGrid devices, AxisNames<> axis_names, int process)
         : grid(std::move(devices)), names(std::move(axis_names)), process_index(process) {
       const auto shape = grid.shape();
-      if (names.size() != shape.size())
-        throw ArgumentError(fmt::format("{} axis names {} for mesh shape {}", names.size(),
-                                        bracketed(names.values()), bracketed(shape)),
-                            "give one name for each mesh axis");
+      detail::check_one_name_for_each_axis(names.values(), shape.size(), bracketed(shape));
       strides.resize(shape.size(), 1);
       for (std::size_t k = shape.size(); k-- > 1;) strides[k - 1] = strides[k] * shape[k];
       for (std::size_t i = 0; i < grid.size(); ++i)

@@ -155,10 +155,8 @@ struct MeshConfig {
   /// @throws ArgumentError where there is not one name for each mesh axis, or for a batch axis that
   ///   is no mesh axis
   void check() const {
-    if (mesh_shape.rank() != mesh_axis_names.size())
-      throw ArgumentError(fmt::format("{} axis names {} for mesh shape {}", mesh_axis_names.size(),
-                                      bracketed(mesh_axis_names.values()), to_string(mesh_shape)),
-                          "give one name for each mesh axis");
+    detail::check_one_name_for_each_axis(mesh_axis_names.values(), mesh_shape.rank(),
+                                         to_string(mesh_shape));
     detail::batch_axes(mesh_axis_names.values(), batch_axis_names);
   }
 };

@@ -116,19 +116,37 @@ std::string to_string(const MeshShape<Rank>& shape) {
   return bracketed(shape.sizes());
 }
 
+namespace detail {
+
+/// The product of sizes that are those of `shape`, but for a -1 that may have been replaced.
+inline std::int64_t device_count(std::span<const std::int64_t> sizes, const MeshShape<>& shape) {
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis)
+    if (sizes[axis] < 1)
+      throw ArgumentError(
+          fmt::format("mesh shape {} has size {} at axis {}", to_string(shape), sizes[axis], axis),
+          sizes[axis] == -1 ? "infer_mesh_shape replaces -1 by what is left"
+                            : "every axis needs at least one device");
+  if (auto count = checked_product(sizes)) return *count;
+  throw ArgumentError(fmt::format("mesh shape {} has more than 2^63 devices", to_string(shape)),
+                      "check the sizes for an overflow");
+}
+
+/// @throws ArgumentError where a shape for `count` devices meets another number of them
+inline void check_device_count(const MeshShape<>& shape, std::int64_t count, std::int64_t devices) {
+  if (count != devices)
+    throw ArgumentError(fmt::format("mesh shape {} is for {} devices, not for {}", to_string(shape),
+                                    count, devices),
+                        "make the product of the sizes the number of devices; infer_mesh_shape "
+                        "replaces a -1 by what is left");
+}
+
+}  // namespace detail
+
 /// How many devices a mesh of this shape has. O(rank)
 /// @throws ArgumentError where a size is not positive (-1 must have been inferred), or the product
 ///   does not fit in 64 bits
 inline std::int64_t device_count(const MeshShape<>& shape) {
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis)
-    if (shape[axis] < 1)
-      throw ArgumentError(
-          fmt::format("mesh shape {} has size {} at axis {}", to_string(shape), shape[axis], axis),
-          shape[axis] == -1 ? "infer_mesh_shape replaces -1 by what is left"
-                            : "every axis needs at least one device");
-  if (auto count = checked_product(shape.sizes())) return *count;
-  throw ArgumentError(fmt::format("mesh shape {} has more than 2^63 devices", to_string(shape)),
-                      "check the sizes for an overflow");
+  return detail::device_count(shape.sizes(), shape);
 }
 
 }  // namespace v0

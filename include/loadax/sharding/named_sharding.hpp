@@ -80,7 +80,7 @@ class NamedSharding {
   /// The same for the device at a position of the mesh. O(rank), no allocation
   /// @throws IndexError where there is no such position
   Box index_at(std::size_t position, const Shape& shape) const {
-    check_position(position);
+    detail::check_mesh_position(position, mesh().size());
     return state_->box(position, shard_shape(shape));
   }
 
@@ -92,7 +92,7 @@ class NamedSharding {
   }
   /// @throws IndexError where there is no such position
   std::size_t replica_id_at(std::size_t position) const {
-    check_position(position);
+    detail::check_mesh_position(position, mesh().size());
     std::size_t id = 0;
     for (const Digit& digit : state_->replicated) id += digit.value(position);
     return id;
@@ -105,7 +105,7 @@ class NamedSharding {
   /// over the array's blocks. O(rank)
   /// @throws IndexError where there is no such position
   std::size_t shard_number_at(std::size_t position) const {
-    check_position(position);
+    detail::check_mesh_position(position, mesh().size());
     const Shape blocks = state_->blocks(position, state_->factors.size());
     std::size_t number = 0;
     for (std::size_t d = 0; d < blocks.size(); ++d) number = number * factor(d) + blocks[d];
@@ -226,12 +226,6 @@ class NamedSharding {
       return {state->mesh.devices()[position], state->box(position, shard)};
     }
   };
-
-  void check_position(std::size_t position) const {
-    if (position >= mesh().size())
-      throw IndexError(fmt::format("mesh position {} of {}", position, mesh().size()),
-                       "positions run from 0 to mesh().size() - 1");
-  }
 
   [[noreturn]] void throw_indivisible(const Shape& shape, std::size_t d) const {
     std::string over;
