@@ -130,7 +130,8 @@ TEST_CASE("sizes that overflow are refused before anything is allocated") {
 }
 
 TEST_CASE("other files, types and ranks are refused") {
-  refuse({0x1F, 0x8B, 8, 0, 0}, 0, {"0x1f8b0800", "gunzip"});
+  refuse({0x1F, 0x8B, 8, 0, 0}, 0,
+         {"begins with 0x1f8b0800, where an IDX file has two zero bytes", "gunzip"});
   refuse(idx(0x0A, {1}, {1}), 2, {"0x0a is no element type"});
   refuse(idx(0x08, {}), 3, {"0 dimensions, where 1 to 8"});
   refuse(idx(0x08, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {1}), 3, {"9 dimensions"});
@@ -153,6 +154,13 @@ TEST_CASE("a file that cannot be opened or read is an error with the system's re
                  {"/no/such/file cannot be opened", "No such file", "hint:"}));
   CHECK(contains(message_of<lx::EngineError>([] { (void)lx::read_idx<float>("/"); }),
                  {"/ is not a regular file", "hint:"}));
+  const TemporaryFile file(Bytes{1});
+  const lx::detail::FileSource source(file.path);
+  std::byte byte{};
+  CHECK(contains(message_of<lx::EngineError>([&] {
+                   source.read(std::uint64_t{1} << 63, {&byte, 1});  // the system has no such place
+                 }),
+                 {file.path + " cannot be read: Invalid argument", "hint:"}));
 }
 
 TEST_CASE("a file that shrinks while it is read is an error that says where it ends") {
@@ -165,7 +173,8 @@ TEST_CASE("a file that shrinks while it is read is an error that says where it e
     FAIL("nothing was thrown");
   } catch (const lx::FormatError& error) {
     CHECK(error.offset() == 10);
-    CHECK(contains(error.what(), {file.path, "at byte 10", "100000 bytes", "hint:"}));
+    CHECK(contains(error.what(),
+                   {file.path, "at byte 10", "the file ends, where it had 100000 bytes", "hint:"}));
     CHECK(!contains(error.what(), {"Success"}));
   }
 }

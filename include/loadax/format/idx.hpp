@@ -8,15 +8,16 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <memory>
+#include <fcntl.h>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <system_error>
+#include <unistd.h>
 
 #include <fmt/core.h>
 
@@ -74,35 +75,43 @@ class SpanSource {
 class FileSource {
  public:
   explicit FileSource(const std::string& path) : path_(path) {
+    // Without waiting, as a pipe would until somebody writes to it.
+    file_.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct ::stat status{};
-    if (::stat(path.c_str(), &status) != 0) throw_error("cannot be opened");
+    if (file_.descriptor < 0 || ::fstat(file_.descriptor, &status) != 0)
+      throw_error("cannot be opened");
     if (!S_ISREG(status.st_mode))
       throw EngineError("file", EINVAL, fmt::format("{} is not a regular file", path),
                         "copy the data to a file first");
-    file_.reset(std::fopen(path.c_str(), "rb"));
-    if (!file_) throw_error("cannot be opened");
-    if (fseeko(file_.get(), 0, SEEK_END) != 0) throw_error("cannot be measured");
-    const auto end = ftello(file_.get());
-    if (end < 0) throw_error("cannot be measured");
-    size_ = static_cast<std::uint64_t>(end);
+    size_ = static_cast<std::uint64_t>(status.st_size);
   }
   std::uint64_t size() const noexcept { return size_; }
   std::string name() const { return path_; }
   /// @pre the bytes existed when the file was opened
   void read(std::uint64_t offset, std::span<std::byte> to) const {
-    if (fseeko(file_.get(), static_cast<off_t>(offset), SEEK_SET) != 0)
-      throw_error("cannot be read");
-    const std::size_t got = std::fread(to.data(), 1, to.size(), file_.get());
-    if (got == to.size()) return;
-    if (std::ferror(file_.get())) throw_error("cannot be read");
-    throw FormatError(path_, offset + got,
-                      fmt::format("the file ends, where it had {} bytes when it was opened", size_),
-                      "something writes to the file: read it when that is done");
+    while (!to.empty()) {
+      const auto got = ::pread(file_.descriptor, to.data(), to.size(), static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw_error("cannot be read");
+      if (got == 0)
+        throw FormatError(
+            path_, offset,
+            fmt::format("the file ends, where it had {} bytes when it was opened", size_),
+            "something writes to the file: read it when that is done");
+      offset += static_cast<std::uint64_t>(got);
+      to = to.subspan(static_cast<std::size_t>(got));
+    }
   }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  struct File {
+    File() = default;
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    ~File() {
+      if (descriptor >= 0) ::close(descriptor);
+    }
+    int descriptor = -1;
   };
   [[noreturn]] void throw_error(std::string_view what) const {
     const int code = errno;
@@ -111,7 +120,7 @@ class FileSource {
                       "check the path and that it is a readable file");
   }
   std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  File file_;
   std::uint64_t size_ = 0;
 };
 
