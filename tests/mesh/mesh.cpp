@@ -56,12 +56,12 @@ TEST_CASE("a mesh tells its shape, names and sizes") {
 TEST_CASE("an unknown axis is an error that lists the known ones") {
   const auto mesh = mesh_of({4, 2}, {"data", "model"});
   CHECK(contains(message_of<lx::ArgumentError>([&] { (void)mesh.axis("modle"); }),
-                 {"'modle'", "hint: ", "[data, model]"}));
+                 {"no mesh axis 'modle'", "hint: the axes are [data, model]"}));
 }
 
 TEST_CASE("a mesh needs one good name for each axis") {
   CHECK(contains(message_of<lx::ArgumentError>([] { mesh_of({4, 2}, {"data"}); }),
-                 {"1 axis names [data]", "[4, 2]", "hint: "}));
+                 {"1 axis names [data] for mesh shape [4, 2]", "hint: "}));
   CHECK(contains(message_of<lx::ArgumentError>([] { mesh_of({4, 2}, {"data", "data"}); }),
                  {"'data' twice", "hint: "}));
   CHECK(contains(message_of<lx::ArgumentError>([] { mesh_of({4, 2}, {"", "data"}); }),
@@ -71,15 +71,15 @@ TEST_CASE("a mesh needs one good name for each axis") {
 TEST_CASE("positions and axes out of range are errors") {
   const auto mesh = mesh_of({4, 2}, {"x", "y"});
   CHECK(contains(message_of<lx::IndexError>([&] { (void)mesh.coordinate(8, 0); }),
-                 {"position 8 of 8", "hint: "}));
+                 {"mesh position 8 of 8", "hint: "}));
   CHECK(contains(message_of<lx::IndexError>([&] { (void)mesh.coordinate(0, 2); }),
-                 {"axis 2 of 2", "hint: "}));
+                 {"mesh axis 2 of 2", "hint: "}));
 }
 
 TEST_CASE("a device of another mesh has no position") {
   const auto mesh = mesh_of({4, 2}, {"x", "y"});
   CHECK(contains(message_of<lx::ArgumentError>([&] { (void)mesh.position({.id = 9}); }),
-                 {"device 9", "8 devices", "hint: "}));
+                 {"device 9 is not in the mesh of 8 devices", "hint: "}));
   auto changed = mesh.devices()[3];
   changed.node_index = 7;
   CHECK_FALSE(mesh.contains(changed));
@@ -199,4 +199,37 @@ TEST_CASE("a mesh of a million devices is made at once") {
   CHECK(seconds.count() < 10);
   const lx::Mesh copy = mesh;
   CHECK(&copy.devices()[5] == &mesh.devices()[5]);
+}
+
+TEST_CASE("a mesh that was moved from is still there") {
+  auto mesh = mesh_of({4, 2}, {"x", "y"});
+  const lx::Mesh moved = std::move(mesh);
+  CHECK(mesh == moved);
+  auto other = mesh_of({8}, {"x"});
+  other = std::move(mesh);
+  CHECK(other == moved);
+  CHECK(mesh.size() == 8);
+}
+
+TEST_CASE("a mesh needs devices and a process that looks at it") {
+  const lx::SimulatedTopology topology{{.devices_per_node = 4}};
+  auto grid = lx::create_device_mesh({4}, topology);
+  CHECK(contains(message_of<lx::ArgumentError>([&] { lx::Mesh(grid, {"x"}, -1); }),
+                 {"a mesh seen from process -1", "hint: "}));
+  const lx::Mesh mesh{std::move(grid), {"x"}};
+  CHECK_FALSE(grid.find(mesh.devices()[0]));
+  CHECK(contains(message_of<lx::StateError>([&] { lx::Mesh(std::move(grid), {"x"}); }),
+                 {"a moved-from DeviceGrid was used", "hint: "}));
+}
+
+TEST_CASE("a sub-mesh through a device of another mesh is an error") {
+  const auto mesh = mesh_of({4, 2}, {"x", "y"});
+  CHECK(contains(message_of<lx::ArgumentError>([&] { mesh.submesh({"x"}, {.id = 8}); }),
+                 {"device 8 is not in the mesh of 8 devices", "hint: "}));
+  CHECK(contains(message_of<lx::ArgumentError>([&] { (void)mesh.coordinates({.id = -1}); }),
+                 {"device -1 is not in the mesh of 8 devices", "hint: "}));
+  CHECK(contains(message_of<lx::ArgumentError>([&] { (void)mesh.axis_size(""); }),
+                 {"no mesh axis ''", "hint: the axes are [x, y]"}));
+  CHECK(contains(message_of<lx::IndexError>([&] { (void)mesh.stride(2); }),
+                 {"mesh axis 2 of 2", "hint: "}));
 }

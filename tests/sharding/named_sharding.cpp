@@ -114,7 +114,7 @@ TEST_CASE("an unknown axis is an error that lists the known ones") {
 TEST_CASE("more entries than dimensions is an error with both numbers") {
   const auto s = on_4_by_2(P("x", "y"));
   CHECK(contains(message_of<lx::ArgumentError>([&] { s.check({8}); }),
-                 {"P(x, y)", "2 entries", "[8]", "1 dimensions", "hint: "}));
+                 {"P(x, y) has 2 entries, the array [8] has 1 dimensions", "hint: "}));
   CHECK_THROWS_AS(s.shard_shape({}), lx::ArgumentError);
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("other parts or another device order is not equivalent") {
       a.is_equivalent_to({lx::Mesh{lx::DeviceGrid({4, 2}, devices), {"x", "y"}}, P("x", "y")}, 2));
   CHECK_FALSE(a.is_equivalent_to({mesh_of({4, 2, 2}, {"x", "y", "z"}), P("x", "y")}, 2));
   CHECK(contains(message_of<lx::ArgumentError>([&] { (void)a.is_equivalent_to(a, 1); }),
-                 {"P(x, y)", "2 entries", "1 dimensions", "hint: "}));
+                 {"P(x, y) has 2 entries for arrays of 1 dimensions", "hint: "}));
 }
 
 TEST_CASE("shardings are equal by mesh and spec") {
@@ -315,4 +315,18 @@ TEST_CASE("equivalence of random shardings is that of their maps") {
     equivalent += same;
   }
   CHECK(equivalent > 10);
+}
+
+TEST_CASE("a sharding that was moved from is still there") {
+  auto sharding = on_4_by_2(P("x", "y"));
+  const lx::NamedSharding moved = std::move(sharding);
+  CHECK(sharding == moved);
+  CHECK(sharding.shard_shape({8, 2}) == lx::Shape{2, 1});
+}
+
+TEST_CASE("a spec of more entries than an array can have dimensions is an error") {
+  const P long_spec(std::vector<P::Entry>{lx::none, lx::none, lx::none, lx::none, lx::none,
+                                          lx::none, lx::none, lx::none, "x"});
+  CHECK(contains(message_of<lx::NotSupportedError>([&] { on_4_by_2(long_spec); }),
+                 {"9 values, where at most 8", "hint: "}));
 }

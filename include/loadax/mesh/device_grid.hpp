@@ -96,6 +96,7 @@ class DeviceGrid {
 
   /// Where a device stands, if it is here at all.
   std::optional<std::size_t> find(const Device& device) const noexcept {
+    if (table_.empty()) return std::nullopt;
     const std::int64_t first = table_.front().id, guess = device.id - first;
     std::size_t at = static_cast<std::size_t>(guess);
     if (guess < 0 || device.id > table_.back().id) return std::nullopt;

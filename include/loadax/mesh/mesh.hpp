@@ -37,11 +37,17 @@ inline void check_mesh_position(std::size_t position, std::size_t size) {
 /// hands out are valid while one of its copies lives.
 class Mesh {
  public:
-  /// @throws ArgumentError where there is not one name for each axis
+  /// @throws ArgumentError where there is not one name for each axis, or `process_index` is
+  /// negative;
+  ///   StateError for a moved-from grid
   /// @complexity O(devices); 44 bytes a device at most
   Mesh(DeviceGrid devices, AxisNames<> axis_names, int process_index = 0)
       : state_(std::make_shared<const State>(std::move(devices), std::move(axis_names),
                                              process_index)) {}
+
+  /// To move is to copy, so that no mesh is ever empty.
+  Mesh(const Mesh&) = default;
+  Mesh& operator=(const Mesh&) = default;
 
   std::span<const std::int64_t> shape() const noexcept { return state_->grid.shape(); }
   std::span<const std::string> axis_names() const noexcept { return state_->names.values(); }
@@ -165,6 +171,11 @@ class Mesh {
   struct State {
     State(DeviceGrid devices, AxisNames<> axis_names, int process)
         : grid(std::move(devices)), names(std::move(axis_names)), process_index(process) {
+      if (grid.size() == 0)
+        throw StateError("a moved-from DeviceGrid was used", "use the mesh that it was moved to");
+      if (process < 0)
+        throw ArgumentError(fmt::format("a mesh seen from process {}", process),
+                            "processes are counted from 0");
       const auto shape = grid.shape();
       detail::check_one_name_for_each_axis(names.values(), shape.size(), bracketed(shape));
       strides.resize(shape.size(), 1);

@@ -41,20 +41,30 @@ class NamedSharding {
   NamedSharding(Mesh mesh, PartitionSpec spec)
       : state_(std::make_shared<const State>(std::move(mesh), std::move(spec))) {}
 
+  /// To move is to copy, so that no sharding is ever empty.
+  NamedSharding(const NamedSharding&) = default;
+  NamedSharding& operator=(const NamedSharding&) = default;
+
   const Mesh& mesh() const noexcept { return state_->mesh; }
   const PartitionSpec& spec() const noexcept { return state_->spec; }
 
-  /// O(rank)
-  /// @throws ArgumentError where the spec has more entries than the shape has dimensions, or the
-  ///   axes of a dimension do not divide it
-  void check(const Shape& shape) const {
+  /// O(1)
+  /// @throws ArgumentError where the spec has more entries than the shape has dimensions
+  void check_rank(const Shape& shape) const {
     const auto entries = spec().entries();
     if (entries.size() > shape.size())
       throw ArgumentError(
           fmt::format("{} has {} entries, the array {} has {} dimensions", to_string(spec()),
                       entries.size(), bracketed(shape), shape.size()),
           "give at most one entry for each dimension");
-    for (std::size_t d = 0; d < entries.size(); ++d)
+  }
+
+  /// O(rank)
+  /// @throws ArgumentError where the spec has more entries than the shape has dimensions, or the
+  ///   axes of a dimension do not divide it
+  void check(const Shape& shape) const {
+    check_rank(shape);
+    for (std::size_t d = 0; d < spec().entries().size(); ++d)
       if (shape[d] % state_->factors[d] != 0) throw_indivisible(shape, d);
   }
 
