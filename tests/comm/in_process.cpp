@@ -1,7 +1,9 @@
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <loadax/comm/any_communicator.hpp>
@@ -10,6 +12,7 @@
 #include "conformance/communicator.hpp"
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/few_threads.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;
@@ -106,7 +109,7 @@ TEST_CASE("calls that do not fit each other are errors with both sides", "[comm]
                    std::vector<std::byte> bytes(comm.rank() == 0 ? 4 : 8);
                    comm.broadcast(bytes, 0);
                  }),
-                 {"broadcast", "8", "4", "hint:"}));
+                 {"broadcast: rank 1 gives 8 bytes, rank 0 gives 4", "hint: all ranks"}));
   CHECK(contains(failure_of([](Comm& comm) {
                    std::vector<std::byte> from(comm.rank() == 0 ? 4 : 8), to(from.size() * 2);
                    comm.all_gather(from, to);
@@ -122,6 +125,16 @@ TEST_CASE("calls that do not fit each other are errors with both sides", "[comm]
                    comm.all_to_all(from, to);
                  }),
                  {"all_to_all", "7 bytes", "2 blocks of 3"}));
+  CHECK(contains(failure_of([](Comm& comm) {
+                   std::vector<std::byte> from(7), to(6);
+                   comm.all_to_all(from, to);
+                 }),
+                 {"all_to_all: 7 bytes are not 2 equal blocks", "hint:"}));
+  CHECK(contains(failure_of([](Comm& comm) {
+                   std::vector<std::byte> from(comm.rank() == 0 ? 4 : 8), to(from.size());
+                   comm.all_to_all(from, to);
+                 }),
+                 {"all_to_all: rank ", "gives 8", "gives 4", "hint:"}));
   CHECK(contains(failure_of([](Comm& comm) {
                    std::vector<double> x(comm.rank() == 0 ? 2 : 3);
                    comm.all_reduce(x.data(), x.size(), lx::ElementType::float64, lx::ReduceOp::sum);
@@ -151,8 +164,8 @@ TEST_CASE("calls that do not fit each other are errors with both sides", "[comm]
 TEST_CASE("ranks that do not exist are errors", "[comm]") {
   lx::InProcessCommunicator alone;
   std::array<std::byte, 1> byte{};
-  CHECK(
-      contains(message_of<lx::ArgumentError>([&] { alone.broadcast(byte, 1); }), {"root 1 of 1"}));
+  CHECK(contains(message_of<lx::ArgumentError>([&] { alone.broadcast(byte, 1); }),
+                 {"broadcast: root 1 of 1 processes", "hint: "}));
   CHECK(contains(message_of<lx::ArgumentError>([&] { alone.broadcast(byte, -1); }), {"root -1"}));
   const lx::Outgoing out{3, byte};
   CHECK(contains(message_of<lx::ArgumentError>([&] { alone.exchange({&out, 1}, {}); }),
@@ -169,5 +182,57 @@ TEST_CASE("ranks that do not exist are errors", "[comm]") {
                    alone.all_reduce(nullptr, ~std::size_t{0}, lx::ElementType::float64,
                                     lx::ReduceOp::sum);
                  }),
-                 {"float64", "2^64 bytes"}));
+                 {"18446744073709551615 elements of float64 have more than 2^64 bytes", "hint: "}));
+}
+
+TEST_CASE("counts that overflow are errors that name them", "[comm]") {
+  lx::run_in_process(2, [](lx::InProcessCommunicator& comm) {
+    for (const auto type : {lx::ElementType::uint8, lx::ElementType::float64}) {
+      const auto text = message_of<lx::ArgumentError>([&] {
+        comm.reduce_scatter(nullptr, nullptr, std::size_t{1} << 63, type, lx::ReduceOp::sum);
+      });
+      loadax_test::require(
+          text.find(
+              "reduce_scatter: 2 blocks of 9223372036854775808 elements are more than 2^64") !=
+              std::string::npos,
+          text);
+    }
+  });
+}
+
+TEST_CASE("a job of one refuses the reductions that a larger job would", "[comm]") {
+  lx::InProcessCommunicator alone;
+  std::array<bool, 1> flag{true};
+  const auto sum = lx::ReduceOp::sum;
+  CHECK(contains(message_of<lx::NotSupportedError>(
+                     [&] { alone.all_reduce(flag.data(), 1, lx::ElementType::boolean, sum); }),
+                 {"no sum of bool elements", "hint:"}));
+  CHECK(contains(message_of<lx::NotSupportedError>([&] {
+                   alone.reduce_scatter(flag.data(), flag.data(), 1, lx::ElementType::boolean, sum);
+                 }),
+                 {"no sum of bool elements", "hint:"}));
+}
+
+TEST_CASE("a communicator that was moved from is still there, an erased one says so", "[comm]") {
+  lx::InProcessCommunicator alone;
+  lx::AnyCommunicator any = std::move(alone);
+  CHECK(alone.size() == 1);
+  const lx::AnyCommunicator moved = std::move(any);
+  CHECK(moved.size() == 1);
+  for (const auto& call : std::vector<std::function<void()>>{
+           [&] { (void)any.rank(); }, [&] { any.barrier(); }, [&] { any.exchange({}, {}); }})
+    CHECK(contains(message_of<lx::StateError>(call),
+                   {"a moved-from AnyCommunicator was used", "hint:"}));
+}
+
+TEST_CASE("processes that cannot be started are an error, and those that were end", "[comm]") {
+  lx::run_in_process(2, [](lx::InProcessCommunicator& comm) { comm.barrier(); });
+  std::string text;
+  {
+    const loadax_test::FewThreads few;
+    text = message_of<lx::EngineError>(
+        [] { lx::run_in_process(8, [](lx::InProcessCommunicator& comm) { comm.barrier(); }); });
+  }
+  CHECK(contains(text, {"threads:", "of 8 processes started", "hint: raise the limit"}));
+  CHECK(!contains(text, {"0 of 8"}));
 }

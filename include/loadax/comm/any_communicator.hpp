@@ -8,11 +8,13 @@
 #include <utility>
 
 #include <loadax/comm/communicator.hpp>
+#include <loadax/core/error.hpp>
 
 namespace loadax {
 inline namespace v0 {
 
 /// Holds any model of Communicator, and is one itself: one virtual call for a whole operation.
+/// A moved-from one throws a StateError at every call.
 class AnyCommunicator {
  public:
   template <class C>
@@ -20,27 +22,27 @@ class AnyCommunicator {
   AnyCommunicator(C communicator)  // NOLINT(google-explicit-constructor)
       : model_(std::make_unique<Model<C>>(std::move(communicator))) {}
 
-  int rank() const { return model_->rank(); }
-  int size() const { return model_->size(); }
-  void barrier() { model_->barrier(); }
-  void broadcast(std::span<std::byte> bytes, int root) { model_->broadcast(bytes, root); }
+  int rank() const { return model().rank(); }
+  int size() const { return model().size(); }
+  void barrier() { model().barrier(); }
+  void broadcast(std::span<std::byte> bytes, int root) { model().broadcast(bytes, root); }
   void all_gather(std::span<const std::byte> from, std::span<std::byte> to) {
-    model_->all_gather(from, to);
+    model().all_gather(from, to);
   }
   void all_to_all(std::span<const std::byte> from, std::span<std::byte> to) {
-    model_->all_to_all(from, to);
+    model().all_to_all(from, to);
   }
   void all_reduce(void* data, std::size_t count, ElementType type, ReduceOp op) {
-    model_->all_reduce(data, count, type, op);
+    model().all_reduce(data, count, type, op);
   }
   void reduce_scatter(const void* from, void* to, std::size_t count, ElementType type,
                       ReduceOp op) {
-    model_->reduce_scatter(from, to, count, type, op);
+    model().reduce_scatter(from, to, count, type, op);
   }
   void exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) {
-    model_->exchange(outgoing, incoming);
+    model().exchange(outgoing, incoming);
   }
-  AnyCommunicator subgroup(std::span<const int> ranks) { return model_->subgroup(ranks); }
+  AnyCommunicator subgroup(std::span<const int> ranks) { return model().subgroup(ranks); }
 
  private:
   struct Interface {
@@ -85,6 +87,12 @@ class AnyCommunicator {
     AnyCommunicator subgroup(std::span<const int> ranks) override { return comm.subgroup(ranks); }
     C comm;
   };
+
+  Interface& model() const {
+    if (!model_)
+      throw StateError("a moved-from AnyCommunicator was used", "use the one it was moved to");
+    return *model_;
+  }
 
   std::unique_ptr<Interface> model_;
 };

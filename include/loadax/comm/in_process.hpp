@@ -43,6 +43,10 @@ class InProcessCommunicator {
   /// A job of one process.
   InProcessCommunicator() : InProcessCommunicator(std::make_shared<Group>(1), 0) {}
 
+  /// To move is to copy: each is a handle to its group.
+  InProcessCommunicator(const InProcessCommunicator&) = default;
+  InProcessCommunicator& operator=(const InProcessCommunicator&) = default;
+
   /// The communicators of a job of `size` processes, by rank. @throws ArgumentError for size < 1
   static std::vector<InProcessCommunicator> job(int size) {
     if (size < 1)
@@ -82,11 +86,15 @@ class InProcessCommunicator {
   }
 
   void all_to_all(std::span<const std::byte> from, std::span<std::byte> to) {
-    const std::size_t block = to.size() / post_count();
+    const std::size_t block = from.size() / post_count();
     meet({.data = from.data(), .size = from.size()}, [&] {
+      if (from.size() != block * post_count())
+        throw ArgumentError(
+            fmt::format("all_to_all: {} bytes are not {} equal blocks", from.size(), post_count()),
+            "give one block for each rank");
       require("all_to_all", to.size(), block);
       for (int r = 0; r < size(); ++r) {
-        expect("all_to_all", r, to.size());
+        expect("all_to_all", r, from.size());
         copy(to.data() + at(r, block), bytes_of(r) + at(rank_, block), block);
       }
     });
@@ -102,7 +110,10 @@ class InProcessCommunicator {
   void reduce_scatter(const void* from, void* to, std::size_t count, ElementType type,
                       ReduceOp op) {
     const auto all = checked_multiply(count, post_count());
-    if (!all) bytes_for(~std::size_t{0}, type);
+    if (!all)
+      throw ArgumentError(fmt::format("reduce_scatter: {} blocks of {} elements are more than 2^64",
+                                      post_count(), count),
+                          "check the count for an overflow");
     reduce("reduce_scatter", from, to, at(rank_, count), count, *all, type, op);
   }
 
@@ -249,6 +260,7 @@ class InProcessCommunicator {
               std::size_t all, ElementType type, ReduceOp op) {
     const std::size_t offset = first * element_size(type);
     const std::size_t whole = bytes_for(all, type);
+    combine(type, op, nullptr, nullptr, 0);  // refuses what a job of one would not meet
     meet({.data = from, .size = whole}, [&] {
       for (int r = 0; r < size(); ++r) expect(what, r, whole);
       const auto contribution = [&](std::size_t r) -> const void* {
