@@ -124,3 +124,19 @@ TEST_CASE("more than eight dimensions are refused", "[array]") {
       message_of<lx::NotSupportedError>([] { lx::HostArray<int>({1, 1, 1, 1, 1, 1, 1, 1, 1}); }),
       {"9 values", "at most 8"}));
 }
+
+TEST_CASE("values that do not fill their shape are refused before memory is asked for", "[array]") {
+  const std::size_t huge = std::size_t{1} << 60;
+  CHECK(contains(message_of<lx::ArgumentError>([&] { lx::HostArray<float>({huge}, {1.0f}); }),
+                 {"HostArray: 1 values for shape [1152921504606846976]", "hint:"}));
+  CHECK(contains(message_of<lx::ArgumentError>([] { lx::HostArray<int>({0, 3}, {7}); }),
+                 {"1 values for shape [0, 3], which holds 0", "hint:"}));
+}
+
+TEST_CASE("an array that was moved from is empty", "[array]") {
+  lx::HostArray<int> array({2}, {1, 2});
+  const auto moved = std::move(array);
+  CHECK(array.shape() == lx::Shape{0});
+  CHECK(array.values().empty());
+  CHECK(moved.size() == 2);
+}

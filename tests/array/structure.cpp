@@ -117,7 +117,7 @@ TEST_CASE("companions of another form are errors that name the place", "[array]"
   other = model();
   other.counts.erase("y");
   CHECK(contains(message_of<lx::ArgumentError>([&] { lx::for_each_leaf(ignore, m, other); }),
-                 {"leaf 'counts'", "'y'", "hint:"}));
+                 {"leaf 'counts': no entry 'y' in the structure that goes with it", "hint: give"}));
   CHECK(contains(message_of<lx::ArgumentError>([&] { lx::for_each_leaf(ignore, other, m); }),
                  {"leaf 'counts'", "'y'", "does not have"}));
 }

@@ -1,8 +1,10 @@
+#include <cstddef>
 #include <type_traits>
 
 #include <loadax/array/view.hpp>
 
 #include "support/catch.hpp"
+#include "support/expect.hpp"
 
 namespace lx = loadax;
 
@@ -27,4 +29,11 @@ TEST_CASE("a view of nothing has no elements", "[array]") {
   const lx::View<float> none;
   CHECK(none.size() == 0);
   CHECK(none.values().empty());
+}
+
+TEST_CASE("a view whose size overflows is an error", "[array]") {
+  const std::size_t big = std::size_t{1} << 33;
+  CHECK(loadax_test::contains(
+      loadax_test::message_of<lx::ArgumentError>([&] { lx::View<float>(nullptr, {big, big}); }),
+      {"shape [8589934592, 8589934592] has more than 2^64 elements", "hint:"}));
 }

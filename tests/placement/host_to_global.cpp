@@ -89,7 +89,8 @@ TEST_CASE("64 rows over 3 devices are an error that says what would do", "[place
   lx::MeshScope scope{mesh_of({3}, {"data"})};
   CHECK(contains(
       message_of<lx::ArgumentError>([] { lx::host_to_global_device_array(counting({64, 2})); }),
-      {"dimension 0", "64", "3 blocks", "hint:", "multiple of 3"}));
+      {"dimension 0 of size 64 does not divide into the 3 blocks that the devices of process 0",
+       "hint: give a multiple of 3"}));
   const Params<lx::HostArray> host{counting({6}), counting({64})};
   CHECK(contains(message_of<lx::ArgumentError>([&] { lx::host_to_global_device_array(host); }),
                  {"leaf 'b'", "dimension 0", "64"}));
@@ -100,8 +101,9 @@ TEST_CASE("misuse of host_to_global_device_array", "[placement]") {
                  {"no mesh in scope", "hint:", "MeshScope"}));
   lx::MeshScope scope{mesh_of({2, 2}, {"data", "model"})};
   const Params<lx::HostArray> host{counting({4}), counting(lx::Shape{})};
-  CHECK(contains(message_of<lx::ArgumentError>([&] { lx::host_to_global_device_array(host); }),
-                 {"leaf 'b'", "scalar", "hint:", "replicated"}));
+  CHECK(contains(
+      message_of<lx::ArgumentError>([&] { lx::host_to_global_device_array(host); }),
+      {"leaf 'b': a scalar has no rows to split over the devices", "hint:", "replicated"}));
   CHECK_NOTHROW(lx::host_to_global_device_array(host, lx::DataPartitionType::replicated));
   CHECK(contains(message_of<lx::ArgumentError>(
                      [&] { lx::host_to_global_device_array(counting({4}), lx::P("dat")); }),
@@ -109,7 +111,17 @@ TEST_CASE("misuse of host_to_global_device_array", "[placement]") {
   CHECK(contains(message_of<lx::ArgumentError>([&] {
                    lx::host_to_global_device_array(counting({4}), lx::P("data", "model"));
                  }),
-                 {"2 entries", "1 dimension"}));
+                 {"P(data, model) has 2 entries, the array [4] has 1 dimensions", "hint:"}));
+  using Named = std::map<std::string, lx::HostArray<float>>;
+  using Specs = std::map<std::string, lx::P>;
+  const Named named{{"w", counting({4})}};
+  CHECK(contains(
+      message_of<lx::ArgumentError>([&] { lx::host_to_global_device_array(named, Specs{}); }),
+      {"no entry 'w' in the structure that goes with it", "hint:"}));
+  CHECK(contains(message_of<lx::ArgumentError>([&] {
+                   lx::host_to_global_device_array(named, Specs{{"w", lx::P()}, {"v", lx::P()}});
+                 }),
+                 {"an entry 'v' that the structure it goes with does not have", "hint:"}));
 }
 
 TEST_CASE("the round trip is exact for any mesh, spec and shape", "[placement]") {

@@ -106,11 +106,20 @@ TEST_CASE("a process whose blocks fill no box is told so", "[placement]") {
 
 TEST_CASE("a process without a device in the mesh is told so", "[placement]") {
   CHECK(contains(message_of<lx::StateError>([] { global(cube(9), lx::P("a"), {4}); }),
-                 {"process 9", "no device", "hint:"}));
+                 {"process 9 has no device in the mesh", "hint:"}));
 }
 
 TEST_CASE("a global size beyond 64 bits is an error", "[placement]") {
   const std::size_t big = std::size_t{1} << 63;
   CHECK(contains(message_of<lx::ArgumentError>([&] { global(rows(0), lx::P("data"), {big}); }),
                  {"dimension 0", "2 blocks", "2^64"}));
+}
+
+TEST_CASE("a local array of too few dimensions is named as it was given", "[placement]") {
+  CHECK(
+      contains(message_of<lx::ArgumentError>([] { global(rows(0), lx::P("data", "model"), {8}); }),
+               {"P(data, model) has 2 entries, the array [8] has 1 dimensions", "hint:"}));
+  CHECK(contains(message_of<lx::ArgumentError>(
+                     [] { lx::layout_from_global(lx::NamedSharding(rows(0), lx::P("data")), {}); }),
+                 {"P(data) has 1 entries, the array [] has 0 dimensions", "hint:"}));
 }

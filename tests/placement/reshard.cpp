@@ -258,7 +258,15 @@ TEST_CASE("different devices, and data in other processes, are errors", "[placem
   const auto array = lx::host_to_global_device_array(counting({4}));
   CHECK(contains(message_of<lx::ArgumentError>(
                      [&] { lx::with_sharding_constraint(array, lx::NamedSharding(two, lx::P())); }),
-                 {"different devices", "4", "2", "hint:"}));
+                 {"resharding between different devices: a mesh of 4 and a mesh of 2", "hint:"}));
+  const lx::SimulatedTopology eight{{.nodes = 1, .devices_per_node = 8}};
+  const lx::Mesh others{lx::create_device_mesh(lx::MeshShape{4}, eight.devices().subspan(4)),
+                        {"data"}};
+  CHECK(
+      contains(message_of<lx::ArgumentError>([&] {
+                 lx::with_sharding_constraint(array, lx::NamedSharding(others, lx::P()));
+               }),
+               {"resharding between different devices: device 4 is not in the old mesh", "hint:"}));
   const lx::SimulatedTopology topology{
       {.nodes = 2, .devices_per_node = 2, .processes = lx::Processes::per_node}};
   const lx::Mesh spread{lx::create_device_mesh(lx::MeshShape{4}, topology), {"data"}};
@@ -267,5 +275,33 @@ TEST_CASE("different devices, and data in other processes, are errors", "[placem
   CHECK(part.shape() == lx::Shape{8});
   CHECK(contains(
       message_of<lx::NotSupportedError>([&] { lx::with_sharding_constraint(part, lx::P()); }),
-      {"P(data)", "P()", "between processes", "hint:"}));
+      {"resharding from P(data) to P() moves data between processes", "hint:"}));
+  const Params<lx::Array> leaves{part, part};
+  CHECK(contains(
+      message_of<lx::NotSupportedError>([&] { lx::with_sharding_constraint(leaves, lx::P()); }),
+      {"leaf 'w': resharding from P(data) to P()", "hint:"}));
+}
+
+TEST_CASE("a plan refuses shapes and elements that it cannot count", "[placement]") {
+  const auto mesh = mesh_of({4}, {"data"});
+  const lx::NamedSharding split(mesh, lx::P("data")), whole(mesh, lx::P());
+  const auto text_for = [&](const lx::Shape& shape, std::size_t itemsize) {
+    return message_of<lx::ArgumentError>(
+        [&] { (void)lx::plan_reshard(split, whole, shape, itemsize).bytes_moved(); });
+  };
+  const std::size_t big = std::size_t{1} << 33;
+  CHECK(contains(text_for({8}, 0), {"resharding the array [8] of 0-byte elements", "hint:"}));
+  CHECK(contains(text_for({big, big}, 4),
+                 {"shape [8589934592, 8589934592] has more than 2^64 elements", "hint:"}));
+  CHECK(contains(
+      text_for({std::size_t{1} << 62}, 4),
+      {"shape [4611686018427387904] of 4-byte elements has more than 2^64 bytes", "hint:"}));
+  CHECK(contains(text_for({big, big / 8}, 1),
+                 {"resharding the array [8589934592, 1073741824] from P(data) to P() moves more "
+                  "than 2^64 bytes",
+                  "hint:"}));
+  CHECK(contains(text_for({6}, 4), {"dimension 0 of size 6 of the array [6]", "by 4", "hint:"}));
+  CHECK(contains(message_of<lx::IndexError>(
+                     [&] { (void)lx::plan_reshard(split, whole, {8}, 4).transfers_into(4); }),
+                 {"mesh position 4 of 4", "hint:"}));
 }

@@ -55,13 +55,8 @@ class HostArray {
   /// Elements are copied from `values`, row-major.
   /// @throws ArgumentError where there are more or fewer than the shape holds
   template <range_of_values_without_narrowing<T> Range>
-  HostArray(const Shape& shape, const Range& values) : HostArray(shape, Uninitialized{}) {
-    const auto given =
-        static_cast<std::size_t>(std::distance(std::begin(values), std::end(values)));
-    if (given != size_)
-      throw ArgumentError(fmt::format("HostArray: {} values for shape {}, which holds {}", given,
-                                      bracketed(shape), size_),
-                          "give one value for each element, row by row");
+  HostArray(const Shape& shape, const Range& values)
+      : HostArray(checked_for(shape, values), Uninitialized{}) {
     std::copy(std::begin(values), std::end(values), data());
   }
   HostArray(const Shape& shape, std::initializer_list<T> values)
@@ -106,6 +101,19 @@ class HostArray {
       ::operator delete(static_cast<void*>(p), std::align_val_t{array_alignment});
     }
   };
+
+  /// `shape`, where it holds as many elements as there are values: before memory is asked for.
+  template <class Range>
+  static const Shape& checked_for(const Shape& shape, const Range& values) {
+    const auto given =
+        static_cast<std::size_t>(std::distance(std::begin(values), std::end(values)));
+    const std::size_t size = element_count(shape);
+    if (given != size)
+      throw ArgumentError(fmt::format("HostArray: {} values for shape {}, which holds {}", given,
+                                      bracketed(shape), size),
+                          "give one value for each element, row by row");
+    return shape;
+  }
 
   HostArray(const Shape& shape, Uninitialized) : shape_(shape), size_(element_count(shape)) {
     if (size_ == 0) return;

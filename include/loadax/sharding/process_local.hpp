@@ -151,14 +151,15 @@ inline ProcessLocalLayout lay_out_blocks(const NamedSharding& sharding, const Sh
 
 /// How process-local data of a shape becomes a global array: in each dimension, the global size is
 /// the local one over the process's number of blocks, times the number of all blocks.
-/// @throws ArgumentError where the local size does not divide, or where the processes' blocks
-///   differ so that the global shape does not follow
+/// @throws ArgumentError where the spec has more entries than the shape has dimensions, the local
+///   size does not divide, or the processes' blocks differ so that the global shape does not follow
 /// @throws NotSupportedError where the process's shards are no box
 /// @throws StateError where the process has no device in the mesh
 /// @complexity O(n log n x rank) for n devices; n are the local ones where each device has rows of
 ///   its own, or one process drives all
 inline ProcessLocalLayout layout_from_local(const NamedSharding& sharding,
                                             const Shape& local_shape) {
+  sharding.check_rank(local_shape);
   // Rows that are unique on each device are divided alike even where processes have unequal
   // numbers of devices: a device's share is the same everywhere.
   const bool one_block_a_device =

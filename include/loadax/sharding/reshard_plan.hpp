@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include <loadax/core/checked.hpp>
 #include <loadax/core/error.hpp>
 #include <loadax/core/inline_vector.hpp>
 #include <loadax/core/shape.hpp>
@@ -31,10 +32,16 @@ struct BoxTransfer {
 /// stands where the reader stands along the axes that the old sharding does not use.
 class ReshardPlan {
  public:
-  /// @throws ArgumentError where a sharding does not divide the shape, or the devices differ
+  /// @throws ArgumentError where a sharding does not divide the shape, elements have no bytes, the
+  ///   array has more than 2^64, or the devices differ
   /// @complexity O(rank) for one mesh, else O(devices)
   ReshardPlan(NamedSharding from, NamedSharding to, const Shape& shape, std::size_t itemsize)
       : from_(std::move(from)), to_(std::move(to)), shape_(shape), itemsize_(itemsize) {
+    if (itemsize_ == 0)
+      throw ArgumentError(
+          fmt::format("resharding the array {} of 0-byte elements", bracketed(shape)),
+          "give the sizeof of the element type");
+    (void)byte_count(shape_, itemsize_);
     source_block_ = from_.shard_shape(shape_);
     to_.check(shape_);
     check_devices();
@@ -76,6 +83,7 @@ class ReshardPlan {
   }
 
   /// Bytes that devices read from other devices, in all. O(devices x transfers)
+  /// @throws ArgumentError where they are more than 2^64
   std::uint64_t bytes_moved() const {
     if (moves_nothing()) return 0;
     std::uint64_t bytes = 0;
@@ -83,12 +91,20 @@ class ReshardPlan {
       const auto reader = to_.mesh().devices()[target].id;
       for (const auto& transfer : transfers_into(target))
         if (from_.mesh().devices()[transfer.source].id != reader)
-          bytes += element_count(box_shape(transfer.box)) * itemsize_;
+          bytes = add(bytes, byte_count(box_shape(transfer.box), itemsize_));
     }
     return bytes;
   }
 
  private:
+  std::uint64_t add(std::uint64_t bytes, std::uint64_t more) const {
+    if (const auto sum = checked_add(bytes, more)) return *sum;
+    throw ArgumentError(
+        fmt::format("resharding the array {} from {} to {} moves more than 2^64 bytes",
+                    bracketed(shape_), to_string(from_.spec()), to_string(to_.spec())),
+        "plan it for fewer devices or a smaller array");
+  }
+
   void check_devices() const {
     const Mesh& old_mesh = from_.mesh();
     const Mesh& new_mesh = to_.mesh();
@@ -145,7 +161,9 @@ class ReshardPlan {
 
 /// The plan that takes an array of a shape and `itemsize` bytes an element from one sharding to
 /// another.
-/// @throws ArgumentError where a sharding does not divide the shape, or the devices differ
+/// @throws ArgumentError where a sharding does not divide the shape, elements have no bytes, the
+/// array
+///   has more than 2^64, or the devices differ
 /// @complexity O(rank) for one mesh, else O(devices)
 inline ReshardPlan plan_reshard(NamedSharding from, NamedSharding to, const Shape& shape,
                                 std::size_t itemsize) {
