@@ -1,10 +1,15 @@
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <loadax/device/simulated_topology.hpp>
 #include <loadax/mesh/create_device_mesh.hpp>
 #include <loadax/placement/array.hpp>
+#include <loadax/placement/global_to_host_array.hpp>
 #include <loadax/placement/host_to_global_device_array.hpp>
+#include <loadax/placement/with_sharding_constraint.hpp>
 
 #include "support/catch.hpp"
 #include "support/expect.hpp"
@@ -36,6 +41,11 @@ class FarMemory final : public lx::DeviceMemory {
   void do_deallocate(void* data, std::size_t) noexcept override {
     ::operator delete(data, std::align_val_t{64});
   }
+};
+
+template <template <class> class Leaf>
+struct Params {
+  Leaf<int> w, b;
 };
 
 lx::Mesh mesh_of(int devices) {
@@ -80,8 +90,8 @@ TEST_CASE("an array keeps its runtime and memory alive", "[placement]") {
 TEST_CASE("an empty array says so", "[placement]") {
   const lx::Array<float> none;
   CHECK_FALSE(none.has_value());
-  CHECK(
-      contains(message_of<lx::StateError>([&] { (void)none.shape(); }), {"empty Array", "hint:"}));
+  CHECK(contains(message_of<lx::StateError>([&] { (void)none.shape(); }),
+                 {"an empty Array was used", "hint:"}));
 }
 
 TEST_CASE("arrays work over memory that the processor cannot read; views of it do not",
@@ -93,4 +103,29 @@ TEST_CASE("arrays work over memory that the processor cannot read; views of it d
   CHECK(contains(
       message_of<lx::NotSupportedError>([&] { (void)array.addressable_shards()[0].values(); }),
       {"not in host memory", "hint:"}));
+}
+
+TEST_CASE("an array that was moved from is an empty one", "[placement]") {
+  lx::MeshScope scope{mesh_of(2)};
+  auto array = lx::host_to_global_device_array(lx::HostArray<int>({2}, {5, 6}));
+  const auto moved = std::move(array);
+  for (const auto& use : std::vector<std::function<void()>>{
+           [&] { (void)array.shape(); }, [&] { (void)array.mesh(); },
+           [&] { (void)array.addressable_shards(); }, [&] { (void)array.is_shared(); },
+           [&] { (void)lx::global_to_host_array(array); },
+           [&] { (void)lx::with_sharding_constraint(array, lx::P()); }})
+    CHECK(contains(message_of<lx::StateError>(use), {"an empty Array was used", "hint: assign"}));
+  CHECK(moved.has_value());
+}
+
+TEST_CASE("an empty array among others is named", "[placement]") {
+  lx::MeshScope scope{mesh_of(2)};
+  const Params<lx::Array> arrays{
+      .w = lx::host_to_global_device_array(lx::HostArray<int>({2}, {5, 6})), .b = {}};
+  const auto expected = [](const std::string& text) {
+    return contains(text, {"leaf 'b': an empty Array was used", "hint: assign"});
+  };
+  CHECK(expected(message_of<lx::StateError>([&] { (void)lx::global_to_host_array(arrays); })));
+  CHECK(expected(
+      message_of<lx::StateError>([&] { (void)lx::with_sharding_constraint(arrays, lx::P()); })));
 }

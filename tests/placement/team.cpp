@@ -2,7 +2,9 @@
 #include <atomic>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <loadax/device/simulated_topology.hpp>
@@ -12,6 +14,7 @@
 
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/few_threads.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;
@@ -145,4 +148,41 @@ TEST_CASE("a runtime that does not reach a mesh says so", "[placement]") {
   const lx::Mesh elsewhere{lx::create_device_mesh(lx::MeshShape{4}, topology), {"data"}, 7};
   CHECK(contains(message_of<lx::StateError>([&] { runtime.check_runs(elsewhere); }),
                  {"no device of process 7", "hint:"}));
+}
+
+TEST_CASE("a team of none has nothing to run", "[placement]") {
+  lx::Team none(0);
+  int ran = 0;
+  none.run([&](std::size_t) { ++ran; });
+  CHECK(ran == 0);
+}
+
+TEST_CASE("device threads that cannot be started are an error, and a later run starts them",
+          "[placement]") {
+  lx::Team(1).run([](std::size_t) {});  // a sanitizer starts a thread of its own with the first
+  lx::Team team(8);
+  std::string text;
+  {
+    const loadax_test::FewThreads few;
+    text = message_of<lx::EngineError>([&] { team.run([](std::size_t) {}); });
+  }
+  CHECK(contains(text, {"threads:", "of 8 device threads started", "hint: raise the limit"}));
+  CHECK(!contains(text, {"0 of 8"}));
+  std::atomic<int> ran{0};
+  team.run([&](std::size_t) { ++ran; });
+  CHECK(ran == 8);
+}
+
+TEST_CASE("a runtime that cannot make memory says so", "[placement]") {
+  CHECK(contains(message_of<lx::ArgumentError>([] {
+                   lx::Runtime(lx::InProcessCommunicator(), lx::Runtime::MemoryFactory());
+                 }),
+                 {"a Runtime without a function that makes its memories", "hint:"}));
+  lx::Runtime runtime(lx::InProcessCommunicator(), [](const lx::Device&) { return nullptr; });
+  CHECK(contains(message_of<lx::StateError>([&] { runtime.memory({.id = 3}); }),
+                 {"the Runtime's function made no memory for device 3", "hint:"}));
+  lx::AnyCommunicator communicator{lx::InProcessCommunicator()};
+  const auto moved = std::move(communicator);
+  CHECK(contains(message_of<lx::StateError>([&] { lx::Runtime(std::move(communicator)); }),
+                 {"a moved-from AnyCommunicator was used", "hint:"}));
 }

@@ -121,8 +121,9 @@ TEST_CASE("a picture of thousands of devices stays small") {
 TEST_CASE("only arrays of one or two dimensions are drawn") {
   const lx::NamedSharding s{mesh_of({4, 2}, {"x", "y"}), P("x")};
   for (const lx::Shape& shape : {lx::Shape{}, lx::Shape{8, 2, 2}})
-    CHECK(contains(message_of<lx::ArgumentError>([&] { lx::show(s, shape); }),
-                   {lx::bracketed(shape), "dimensions", "hint: "}));
+    CHECK(contains(
+        message_of<lx::ArgumentError>([&] { lx::show(s, shape); }),
+        {"a picture of the array " + lx::bracketed(shape) + " of ", "dimensions", "hint: "}));
   CHECK_THROWS_AS(lx::show(s, {6}), lx::ArgumentError);
 }
 
@@ -170,4 +171,12 @@ TEST_CASE("a mesh of three axes is shown plane by plane, with numbers of one wid
         "dp ├────┼────┼────┤\n"
         "   │  9 │ 10 │ 11 │\n"
         "   └────┴────┴────┘\n");
+}
+
+TEST_CASE("pictures without room are drawn as small as they can be") {
+  const auto mesh = mesh_of({64, 64}, {"x", "y"});
+  const lx::PictureOptions none{.max_width = 0, .max_rows = 0};
+  CHECK(lines(lx::show(mesh, none)).size() == 9);
+  CHECK(lines(lx::show({mesh, P("x", "y")}, {64, 64}, none)).size() == 7);
+  CHECK(contains(lx::show({mesh, P()}, {0, 0}, none), {"…"}));
 }

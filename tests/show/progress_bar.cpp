@@ -8,6 +8,7 @@
 #include <loadax/show/progress_bar.hpp>
 
 #include "support/catch.hpp"
+#include "support/expect.hpp"
 
 namespace lx = loadax;
 
@@ -64,4 +65,10 @@ TEST_CASE("a progress bar redraws its line on a terminal, and takes it away") {
   CHECK(written == expected);
   std::fclose(file);
   close(terminal);
+}
+
+TEST_CASE("a progress bar needs a stream") {
+  CHECK(loadax_test::contains(
+      loadax_test::message_of<lx::ArgumentError>([] { lx::ProgressBar(nullptr); }),
+      {"ProgressBar: no stream", "hint: "}));
 }

@@ -103,7 +103,7 @@ class CopyBatch {
   std::size_t bytes_ = 0;
 };
 
-/// Runs `work()`; what it throws about an argument names the leaf.
+/// Runs `work()`; what it throws about a leaf names it.
 template <class Work>
 decltype(auto) naming_leaf(const LeafPath& path, Work&& work) {
   try {
@@ -111,6 +111,8 @@ decltype(auto) naming_leaf(const LeafPath& path, Work&& work) {
   } catch (const ArgumentError& error) {
     throw with_context(path.prefix(), error);
   } catch (const NotSupportedError& error) {
+    throw with_context(path.prefix(), error);
+  } catch (const StateError& error) {
     throw with_context(path.prefix(), error);
   }
 }

@@ -60,11 +60,16 @@ class Runtime {
 
   /// One process, devices in host memory.
   Runtime() : Runtime(InProcessCommunicator()) {}
+  /// @throws ArgumentError for an empty factory
   explicit Runtime(AnyCommunicator communicator, MemoryFactory make_memory = host_memory)
       : process_index_(communicator.rank()),
         process_count_(communicator.size()),
         communicator_(std::move(communicator)),
-        make_memory_(std::move(make_memory)) {}
+        make_memory_(std::move(make_memory)) {
+    if (!make_memory_)
+      throw ArgumentError("a Runtime without a function that makes its memories",
+                          "leave it out for host memory");
+  }
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
@@ -80,10 +85,15 @@ class Runtime {
   }
 
   /// The memory of a local device; the same object at each call.
+  /// @throws StateError where the factory gives none
   std::shared_ptr<DeviceMemory> memory(const Device& device) {
     const std::scoped_lock lock(mutex_);
     auto& memory = memories_[device.id];
     if (!memory) memory = make_memory_(device);
+    if (!memory)
+      throw StateError(
+          fmt::format("the Runtime's function made no memory for device {}", device.id),
+          "it must return a DeviceMemory for each local device");
     return memory;
   }
 

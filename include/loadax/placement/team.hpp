@@ -53,6 +53,7 @@ class Team {
   template <class Code, class OnFailure>
   void run(Code&& code, OnFailure&& on_failure) {
     detail::check_outside_step();
+    if (size_ == 0) return;
     const std::scoped_lock turn(mutex_);
     start();
     auto guarded = [&](std::size_t k) noexcept {

@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include <loadax/core/error.hpp>
 #include <loadax/data/progress.hpp>
 
 namespace loadax {
@@ -31,8 +32,12 @@ inline std::string progress_line(const Progress& progress, std::size_t width = 5
 class ProgressBar {
  public:
   /// @pre the stream stays open while the bar is used
-  explicit ProgressBar(std::FILE* stream = stdout)
-      : stream_(isatty(fileno(stream)) == 1 ? stream : nullptr) {}
+  /// @throws ArgumentError for no stream
+  explicit ProgressBar(std::FILE* stream = stdout) {
+    if (!stream)
+      throw ArgumentError("ProgressBar: no stream", "a file that could not be opened is none");
+    if (isatty(fileno(stream)) == 1) stream_ = stream;
+  }
 
   /// O(1), but waits until the stream is flushed.
   void draw(const Progress& progress) const { write("\r" + progress_line(progress)); }
@@ -46,7 +51,7 @@ class ProgressBar {
     std::fflush(stream_);
   }
 
-  std::FILE* stream_;
+  std::FILE* stream_ = nullptr;
 };
 
 }  // namespace v0
