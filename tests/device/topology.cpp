@@ -98,8 +98,9 @@ TEST_CASE("a simulated topology without nodes, devices or such a process is an e
   auto text_for = [](lx::SimulatedTopology::Options options) {
     return message_of<lx::ArgumentError>([&] { lx::SimulatedTopology{options}; });
   };
-  CHECK(contains(text_for({.nodes = 0}), {"nodes is 0", "hint: "}));
-  CHECK(contains(text_for({.devices_per_node = -3}), {"devices_per_node is -3", "hint: "}));
+  CHECK(contains(text_for({.nodes = 0}), {"SimulatedTopology: nodes is 0", "hint: "}));
+  CHECK(contains(text_for({.devices_per_node = -3}),
+                 {"SimulatedTopology: devices_per_node is -3", "hint: "}));
   CHECK(contains(text_for({.nodes = 1 << 20, .devices_per_node = 1 << 20}),
                  {"1048576 nodes of 1048576 devices", "hint: "}));
   CHECK(contains(text_for({.devices_per_node = 8, .process_index = 1}),
@@ -132,5 +133,5 @@ TEST_CASE("nodes of unequal size have no number of devices per node") {
 TEST_CASE("a topology without devices has no devices per node") {
   CHECK(lx::node_count(NoDevices{}) == 0);
   const auto text = message_of<lx::ArgumentError>([] { (void)lx::devices_per_node(NoDevices{}); });
-  CHECK(contains(text, {"no devices", "hint: "}));
+  CHECK(contains(text, {"the topology has no devices", "hint: "}));
 }

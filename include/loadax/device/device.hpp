@@ -1,6 +1,7 @@
 // One device of a job: who it is and where it stands.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -9,6 +10,9 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
+
+#include <fmt/core.h>
 
 #include <loadax/core/error.hpp>
 
@@ -30,7 +34,7 @@ class DeviceKind {
   /// The kind called "unknown".
   DeviceKind() = default;
 
-  /// The kind of this name. Thread-safe. O(number of kinds).
+  /// The kind of this name. Thread-safe. O(log n) for n kinds, O(n) for a new one.
   /// @throws ArgumentError where the name is empty
   /// @throws NotSupportedError beyond 65,535 names
   static DeviceKind named(std::string_view name) {
@@ -38,14 +42,18 @@ class DeviceKind {
       throw ArgumentError("DeviceKind: the name is empty", "name the make, such as \"TPU v4\"");
     Registry& known = registry();
     const std::scoped_lock lock(known.mutex);
-    for (std::size_t id = 0; id < known.names.size(); ++id)
-      if (known.names[id] == name) return DeviceKind(static_cast<std::uint16_t>(id));
+    const auto at = std::ranges::lower_bound(known.by_name, name, {}, [&](std::uint16_t id) {
+      return std::string_view(known.names[id]);
+    });
+    if (at != known.by_name.end() && known.names[*at] == name) return DeviceKind(*at);
     if (known.names.size() > std::numeric_limits<std::uint16_t>::max())
       throw NotSupportedError(
           fmt::format("DeviceKind: '{}' would be kind number {}", name, known.names.size()),
           "a kind is the make of a device, not one device");
+    const auto id = static_cast<std::uint16_t>(known.names.size());
     known.names.emplace_back(name);
-    return DeviceKind(static_cast<std::uint16_t>(known.names.size() - 1));
+    known.by_name.insert(at, id);
+    return DeviceKind(id);
   }
 
   /// Valid until the program ends. Thread-safe.
@@ -61,6 +69,7 @@ class DeviceKind {
   struct Registry {
     std::mutex mutex;
     std::deque<std::string> names{"unknown"};
+    std::vector<std::uint16_t> by_name{0};  // kinds, in the order of their names
   };
   /// Never destroyed: threads may ask while the program ends.
   static Registry& registry() {
