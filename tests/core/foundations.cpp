@@ -137,8 +137,9 @@ TEST_CASE("shapes count their elements and refuse to overflow") {
   CHECK(lx::bracketed(lx::Shape{3, 4}) == "[3, 4]");
   CHECK(lx::bracketed(lx::Shape{}) == "[]");
   const std::size_t huge = std::size_t{1} << 40;
-  CHECK(contains(message_of<lx::ArgumentError>([&] { (void)lx::element_count({huge, huge}); }),
-                 {"1099511627776", "2^64", "hint:"}));
+  CHECK(contains(
+      message_of<lx::ArgumentError>([&] { (void)lx::element_count({huge, huge}); }),
+      {"shape [1099511627776, 1099511627776] has more than 2^64 elements", "hint: check"}));
   CHECK(lx::box_shape({{1, 4}, {0, 2}}) == lx::Shape{3, 2});
 }
 

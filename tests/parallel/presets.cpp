@@ -149,3 +149,27 @@ TEST_CASE("presets refuse what is no cluster of equal nodes, and bad names") {
                  }),
                  {"'rows'", "[data]", "hint: "}));
 }
+
+TEST_CASE("presets have at most as many axes as a mesh can") {
+  const std::vector<std::string> names{"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+  CHECK(contains(
+      message_of<lx::NotSupportedError>([&] { lx::make_fsdp_mesh_config(one_node, names); }),
+      {"9 values, where at most 8", "hint: "}));
+  CHECK(contains(
+      message_of<lx::NotSupportedError>([&] { lx::make_ddp_mesh_config(one_node, names); }),
+      {"9 values, where at most 8", "hint: "}));
+}
+
+TEST_CASE("a preset's rules are checked with its selector") {
+  const auto text_for = [](lx::MeshRule<2> rule, std::vector<std::string> batch = {}) {
+    return message_of<lx::ArgumentError>([&] {
+      lx::make_fsdp_mesh_config(
+          one_node, {"data", "model"},
+          {.batch_axis_names = batch, .mesh_rules = {rule}, .mesh_selector = "h100"});
+    });
+  };
+  CHECK(contains(text_for({"h100(", {4, 2}}),
+                 {"mesh rule 'h100(' is no regular expression", "hint: "}));
+  CHECK(contains(text_for({"h100", {4, 2}}, {"data", "data"}),
+                 {"batch axis 'data' twice in [data, data]", "hint: "}));
+}
