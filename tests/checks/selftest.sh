@@ -98,6 +98,58 @@ fresh_tree
 touch "$scratch/tree/include/loadax/core/a.cpp"
 refuses "a source among the headers" "not a header" "$checks/layering.py" "$scratch/tree"
 
+# A small tree whose one header throws, with these lines, which one test expects, with this one.
+throwing_tree() {
+  local test=$1
+  shift
+  rm -rf "$scratch/throwing"
+  mkdir -p "$scratch/throwing/include/loadax/core" "$scratch/throwing/tests/"{core,checks}
+  echo 'class ArgumentError : public detail::ErrorOn<std::invalid_argument> {};' \
+    >"$scratch/throwing/include/loadax/core/error.hpp"
+  printf '%s\n' "$@" >"$scratch/throwing/include/loadax/core/a.hpp"
+  echo "$test" >"$scratch/throwing/tests/core/a.cpp"
+}
+
+# unpinned WHAT TEST [LINE...]: the test must not count as one that knows what the lines throw.
+odd='if (n % 2) throw ArgumentError(fmt::format("the size {} of a pair " "is odd", n), "add one");'
+expects='CHECK(contains(message, {"the size 3 of a pair is odd", "hint: "}));'
+unpinned() {
+  local what=$1 test=$2
+  shift 2
+  throwing_tree "$test" "${@:-$odd}"
+  refuses "$what" "core/a.hpp:1: no test pins \"the size {} of a pair is odd\"" \
+    "$checks/exceptions.py" "$scratch/throwing"
+}
+
+throwing_tree "$expects" "$odd"
+accepts "a throw that a test knows" "$checks/exceptions.py" "$scratch/throwing"
+unpinned "a throw that no test knows" ''
+unpinned "a text in the name of a test" 'TEST_CASE("the size 3 of a pair is odd") {}'
+unpinned "a text that must not be there" "${expects/contains/!contains}"
+unpinned "a text in a comment" "// $expects"
+unpinned "a text that a test throws itself" 'throw ArgumentError("the size 3 of a pair is odd");'
+unpinned "the hint alone" 'CHECK(contains(message, {"hint: add one"}));'
+unpinned "a few letters" 'CHECK(contains(message, {"3 of a p"}));'
+unpinned "what is filled in" 'CHECK(contains(message, {"18446744073709551615"}));'
+unpinned "two throws of one text" "$expects" "$odd" "$odd"
+throwing_tree "$expects" "$odd" 'if (n == 0) detail::throw_bad("an empty pair");'
+refuses "a phrase for a function that throws" 'a.hpp:2: no test pins "an empty pair"' \
+  "$checks/exceptions.py" "$scratch/throwing"
+throwing_tree "$expects" "$odd" 'auto e = std::make_exception_ptr(ArgumentError("an empty pair"));'
+refuses "an error that is kept" 'a.hpp:2: no test pins "an empty pair"' \
+  "$checks/exceptions.py" "$scratch/throwing"
+throwing_tree '' "$odd"
+excused=$scratch/throwing/tests/checks/exceptions.txt
+echo 'core/a.hpp | the size {} of | needs an odd machine' >"$excused"
+accepts "an excused throw" "$checks/exceptions.py" "$scratch/throwing"
+echo 'core/a.hpp | the size {} of |' >"$excused"
+refuses "an excuse without a reason" "exceptions.txt:1: gives no reason" \
+  "$checks/exceptions.py" "$scratch/throwing"
+throwing_tree "$expects" "$odd"
+echo 'core/a.hpp | the size {} of | needs an odd machine' >"$excused"
+refuses "an excuse that is not needed" "exceptions.txt:1: excuses no site that needs it" \
+  "$checks/exceptions.py" "$scratch/throwing"
+
 # snippet PAGE: extracts, compiles and runs the programs of a page.
 snippet() {
   rm -rf "$scratch/snippets"

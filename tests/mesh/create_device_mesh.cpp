@@ -118,9 +118,9 @@ TEST_CASE("granules that do not fit the shape are errors that name both") {
   seven.pop_back();
   CHECK(contains(text_for({{1, 4}, {2, 1}}, seven), {"node 1 has 3", "hint: "}));
   CHECK(contains(text_for({{1, 4}, {2}}, list_of(topology)),
-                 {"2 axes in ici and 1 in dcn", "hint: "}));
+                 {"hybrid mesh shape ici [1, 4] x dcn [2]: 2 axes in ici and 1 in dcn", "hint: "}));
   CHECK(contains(text_for({{1, 0}, {2, 1}}, list_of(topology)),
-                 {"[1, 0]", "size 0 at axis 1", "hint: "}));
+                 {"mesh shape [1, 0] has size 0 at axis 1", "hint: "}));
 }
 
 TEST_CASE("devices that are no mesh are errors that name shape and count") {
@@ -128,12 +128,14 @@ TEST_CASE("devices that are no mesh are errors that name shape and count") {
   auto text_for = [](lx::MeshShape<> shape, std::vector<lx::Device> devices) {
     return message_of<lx::ArgumentError>([&] { lx::create_device_mesh(shape, devices); });
   };
-  CHECK(contains(text_for({3, 2}, list_of(topology)), {"[3, 2]", "for 6", "not for 8", "hint: "}));
+  CHECK(contains(text_for({3, 2}, list_of(topology)),
+                 {"mesh shape [3, 2] is for 6 devices, not for 8", "hint: "}));
   CHECK(contains(text_for({-2, -4}, list_of(topology)), {"[-2, -4]", "size -2", "hint: "}));
   CHECK(contains(text_for({std::int64_t{1} << 33, std::int64_t{1} << 33}, list_of(topology)),
                  {"[8589934592, 8589934592]", "hint: "}));
-  CHECK(contains(text_for({2}, {}), {"0 devices", "hint: "}));
-  CHECK(contains(text_for({3}, {{.id = 4}, {.id = 7}, {.id = 4}}), {"device 4 twice", "hint: "}));
+  CHECK(contains(text_for({2}, {}), {"a mesh of 0 devices", "hint: "}));
+  CHECK(contains(text_for({3}, {{.id = 4}, {.id = 7}, {.id = 4}}),
+                 {"device 4 twice among 3 devices", "hint: "}));
   CHECK(contains(text_for({2}, {{.id = 0}, {.id = 1, .platform = lx::Platform::gpu}}),
                  {"device 0 is a cpu", "device 1 a gpu", "hint: "}));
 }
