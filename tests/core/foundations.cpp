@@ -141,6 +141,15 @@ TEST_CASE("shapes count their elements and refuse to overflow") {
       message_of<lx::ArgumentError>([&] { (void)lx::element_count({huge, huge}); }),
       {"shape [1099511627776, 1099511627776] has more than 2^64 elements", "hint: check"}));
   CHECK(lx::box_shape({{1, 4}, {0, 2}}) == lx::Shape{3, 2});
+  CHECK(contains(message_of<lx::ArgumentError>([] { (void)lx::box_shape({{1, 4}, {3, 2}}); }),
+                 {"dimension 1 of a box: [3, 2)", "hint: a slice"}));
+}
+
+TEST_CASE("bytes that overflow are an error that names the element's size") {
+  CHECK(lx::byte_count({3, 4}, 8) == 96);
+  CHECK(contains(
+      message_of<lx::ArgumentError>([] { (void)lx::byte_count({std::size_t{1} << 62}, 4); }),
+      {"shape [4611686018427387904] of 4-byte elements has more than 2^64 bytes", "hint: check"}));
 }
 
 TEST_CASE("element types know their size and name") {
@@ -164,6 +173,15 @@ TEST_CASE("the log goes to the program's sink, and back to the default one") {
   REQUIRE(lines.size() == 2);
   CHECK(lines[0] == std::pair(lx::LogLevel::info, std::string("one")));
   CHECK(lines[1] == std::pair(lx::LogLevel::warning, std::string("two")));
+}
+
+TEST_CASE("what the log's sink throws reaches the caller, and the log goes on") {
+  const auto before = lx::set_log_sink(
+      [](lx::LogLevel, std::string_view) { throw std::domain_error("the sink is full"); });
+  CHECK(message_of<std::domain_error>([] { lx::log(lx::LogLevel::info, "one"); }) ==
+        "the sink is full");
+  lx::set_log_sink(before);
+  CHECK_NOTHROW(lx::log(lx::LogLevel::info, "two"));
 }
 
 namespace {
@@ -204,4 +222,9 @@ TEST_CASE("what captures a thread's state may register another one") {
   });
   (void)lx::ThreadContext::capture();
   CHECK(once);
+}
+
+TEST_CASE("an empty function captures no thread's state") {
+  CHECK(contains(message_of<lx::ArgumentError>([] { lx::inherit_in_threads({}); }),
+                 {"inherit_in_threads: an empty function", "hint: one that"}));
 }

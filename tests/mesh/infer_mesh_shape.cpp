@@ -50,6 +50,12 @@ TEST_CASE("a hybrid shape is inferred on both levels") {
   };
   CHECK(contains(text_for({{1, -1}, {4, 1}}, {.num_devices = 10, .num_granules = 4}),
                  {"10 devices on 4 granules", "hint: "}));
+  for (const std::int64_t granules : {0, -4})
+    CHECK(contains(text_for({{1, -1}, {4, 1}}, {.num_devices = 8, .num_granules = granules}),
+                   {"hybrid mesh shape ici [1, -1] x dcn [4, 1]: 8 devices on ",
+                    std::to_string(granules) + " granules", "hint: "}));
+  CHECK(contains(text_for({{1, -1}, {4, 1}}, {.num_devices = -8, .num_granules = 4}),
+                 {"mesh shape [1, -1] for -2 devices", "hint: "}));
   CHECK(contains(text_for({{1, 8}, {4}}, {.num_devices = 32, .num_granules = 4}),
                  {"2 axes in ici and 1 in dcn", "hint: "}));
 }

@@ -129,3 +129,26 @@ TEST_CASE("an empty array among others is named", "[placement]") {
   CHECK(expected(
       message_of<lx::StateError>([&] { (void)lx::with_sharding_constraint(arrays, lx::P()); })));
 }
+
+TEST_CASE("an array is what its sharding says, or is refused", "[placement]") {
+  lx::MeshScope scope{mesh_of(2)};
+  const auto& mesh = lx::current_mesh();
+  const auto array = lx::host_to_global_device_array(lx::HostArray<int>({2}, {5, 6}));
+  const lx::NamedSharding split = array.sharding(), whole(mesh, lx::P());
+  CHECK(array.with_sharding(split).addressable_shards()[1].data ==
+        array.addressable_shards()[1].data);
+  CHECK(contains(message_of<lx::ArgumentError>([&] { (void)array.with_sharding(whole); }),
+                 {"an array that lies as P(data) on (data=2) does not lie as P() on (data=2)",
+                  "hint: move it"}));
+  CHECK(contains(message_of<lx::ArgumentError>(
+                     [&] { (void)array.with_sharding({mesh, lx::P(lx::none, "data")}); }),
+                 {"P(none, data) has 2 entries for arrays of 1 dimensions", "hint:"}));
+  const std::vector<lx::Shard<int>> shards(array.addressable_shards().begin(),
+                                           array.addressable_shards().end());
+  CHECK(contains(message_of<lx::ArgumentError>(
+                     [&] { lx::Array<int>({2}, split, {shards[0]}, array.runtime()); }),
+                 {"an Array of 1 shards, with a runtime, on a mesh of 2 local devices", "hint:"}));
+  CHECK(
+      contains(message_of<lx::ArgumentError>([&] { lx::Array<int>({2}, split, shards, nullptr); }),
+               {"an Array of 2 shards, without a runtime, on a mesh of 2 local devices", "hint:"}));
+}

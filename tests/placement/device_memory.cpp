@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <random>
 #include <vector>
 
 #include <loadax/placement/device_memory.hpp>
 
 #include "support/catch.hpp"
+#include "support/expect.hpp"
 #include "support/scale.hpp"
 #include "support/seed.hpp"
 
@@ -65,4 +67,14 @@ TEST_CASE("contiguous dimensions are copied as one row", "[placement]") {
   const auto copy = lx::copy_of_box(4, rows, from.data(), whole, to.data(), whole);
   CHECK(copy.repeats.empty());
   CHECK(copy.row_bytes == 2 * 16 * 4);
+}
+
+TEST_CASE("bytes of no memory, or more than there are, cannot be had", "[placement]") {
+  CHECK(loadax_test::contains(
+      loadax_test::message_of<lx::ArgumentError>([] { lx::DeviceBuffer(nullptr, 8); }),
+      {"DeviceBuffer: 8 bytes of no memory", "hint:"}));
+  const auto memory = std::make_shared<lx::HostMemory>();
+  CHECK_THROWS_AS(lx::DeviceBuffer(memory, std::size_t{1} << 62), std::bad_alloc);
+  CHECK(memory->bytes_in_use() == 0);
+  CHECK(memory->peak_bytes() == 0);
 }

@@ -132,6 +132,9 @@ TEST_CASE("the default runtime can be replaced, and a scope may name another", "
     lx::MeshScope inner{mesh};
     CHECK(lx::current_runtime() == mine);
   }
+  CHECK(lx::set_default_runtime(nullptr) == mine);
+  REQUIRE(lx::current_runtime());
+  CHECK(lx::current_runtime()->process_count() == 1);
   lx::set_default_runtime(before);
   CHECK(lx::current_runtime() == before);
 }
@@ -155,6 +158,9 @@ TEST_CASE("a team of none has nothing to run", "[placement]") {
   int ran = 0;
   none.run([&](std::size_t) { ++ran; });
   CHECK(ran == 0);
+  CHECK(
+      contains(message_of<lx::StateError>([&] { lx::MeshTeam().run([&](std::size_t) { ++ran; }); }),
+               {"an empty MeshTeam was used", "hint: take one"}));
 }
 
 TEST_CASE("device threads that cannot be started are an error, and a later run starts them",

@@ -58,9 +58,16 @@ inline std::size_t byte_count(const Shape& shape, std::size_t itemsize) {
 }
 
 /// The shape of a box.
+/// @throws ArgumentError for a slice that stops before it starts
 inline Shape box_shape(const Box& box) {
   Shape shape;
-  for (const auto& slice : box) shape.push_back(slice.size());
+  for (const auto& slice : box) {
+    if (slice.stop < slice.start)
+      throw ArgumentError(
+          fmt::format("dimension {} of a box: [{}, {})", shape.size(), slice.start, slice.stop),
+          "a slice stops where it starts, or behind that");
+    shape.push_back(slice.size());
+  }
   return shape;
 }
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <loadax/core/error.hpp>
+
 namespace loadax {
 inline namespace v0 {
 
@@ -35,7 +37,11 @@ inline ThreadStates& thread_states() {
 /// From now on, threads that the library starts (loader workers) take over a state
 /// that is local to a thread, such as the mesh in scope. Returns true, so that the initialiser of
 /// an inline variable may call it. Thread-safe.
+/// @throws ArgumentError for an empty function
 inline bool inherit_in_threads(CaptureThreadState capture) {
+  if (!capture)
+    throw ArgumentError("inherit_in_threads: an empty function",
+                        "one that has nothing to hand on returns an empty AdoptThreadState");
   auto& states = detail::thread_states();
   const std::scoped_lock lock(states.mutex);
   states.captures.push_back(std::move(capture));

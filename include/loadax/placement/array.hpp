@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include <loadax/array/structure.hpp>
 #include <loadax/array/view.hpp>
 #include <loadax/core/element_type.hpp>
@@ -57,11 +59,19 @@ class Array {
   /// No array: only assignment and `has_value` are valid.
   Array() = default;
 
-  /// @pre one shard for each local device of the sharding's mesh, in mesh order
+  /// @pre the shards are those of the local devices of the sharding's mesh, in mesh order
+  /// @throws ArgumentError where they are of another number, or there is no runtime
   Array(const Shape& shape, NamedSharding sharding, std::vector<Shard<T>> shards,
         std::shared_ptr<Runtime> runtime)
       : state_(std::make_shared<State>(
-            State{shape, std::move(sharding), std::move(shards), std::move(runtime)})) {}
+            State{shape, std::move(sharding), std::move(shards), std::move(runtime)})) {
+    if (addressable_shards().size() != mesh().local_positions().size() || !state_->runtime)
+      throw ArgumentError(
+          fmt::format("an Array of {} shards, {} a runtime, on a mesh of {} local devices",
+                      addressable_shards().size(), state_->runtime ? "with" : "without",
+                      mesh().local_positions().size()),
+          "give one shard for each local device, and the runtime that they are in");
+  }
 
   bool has_value() const noexcept { return state_ != nullptr; }
   /// The global shape.
@@ -73,9 +83,14 @@ class Array {
   /// What holds its memory and runs its steps.
   const std::shared_ptr<Runtime>& runtime() const { return state().runtime; }
 
-  /// The same buffers under an equivalent sharding.
-  /// @pre `sharding` is equivalent to this array's
+  /// The same buffers under an equivalent sharding. O(rank), plus comparing the devices of another
+  /// mesh
+  /// @throws ArgumentError where it is not equivalent
   Array with_sharding(NamedSharding sharding) const {
+    if (!state().sharding.is_equivalent_to(sharding, shape().size()))
+      throw ArgumentError(fmt::format("an array that lies as {} does not lie as {}",
+                                      to_string(state().sharding), to_string(sharding)),
+                          "move it: with_sharding_constraint");
     return {state().shape, std::move(sharding), state().shards, state().runtime};
   }
 

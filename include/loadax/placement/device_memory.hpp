@@ -8,7 +8,10 @@
 #include <new>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include <loadax/array/host_array.hpp>
+#include <loadax/core/error.hpp>
 #include <loadax/placement/strided_copy.hpp>
 
 namespace loadax {
@@ -121,9 +124,15 @@ class HostMemory final : public DeviceMemory {
 /// A piece of a device's memory, freed with its last owner.
 class DeviceBuffer {
  public:
-  /// Its bytes have no particular value. @throws std::bad_alloc where there is not enough memory
+  /// Its bytes have no particular value.
+  /// @throws ArgumentError for no memory; std::bad_alloc where there is not enough
   DeviceBuffer(std::shared_ptr<DeviceMemory> memory, std::size_t bytes)
-      : memory_(std::move(memory)), bytes_(bytes), data_(memory_->allocate(bytes)) {}
+      : memory_(std::move(memory)), bytes_(bytes) {
+    if (!memory_)
+      throw ArgumentError(fmt::format("DeviceBuffer: {} bytes of no memory", bytes),
+                          "give the DeviceMemory that they are in");
+    data_ = memory_->allocate(bytes);
+  }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
   ~DeviceBuffer() { memory_->deallocate(data_, bytes_); }
@@ -136,7 +145,7 @@ class DeviceBuffer {
  private:
   std::shared_ptr<DeviceMemory> memory_;
   std::size_t bytes_;
-  void* data_;
+  void* data_ = nullptr;
 };
 
 }  // namespace v0

@@ -27,6 +27,7 @@ inline namespace v0 {
 /// A team's threads as a mesh numbers its local devices.
 class MeshTeam {
  public:
+  /// No team: to run it is a StateError.
   MeshTeam() = default;
   MeshTeam(std::shared_ptr<Team> team, std::vector<std::size_t> local_number)
       : team_(std::move(team)), local_number_(std::move(local_number)) {}
@@ -35,6 +36,7 @@ class MeshTeam {
   /// `mesh.local_positions()`, on that device's thread.
   template <class Code, class OnFailure>
   void run(Code&& code, OnFailure&& on_failure) {
+    if (!team_) throw StateError("an empty MeshTeam was used", "take one from Runtime::team");
     team_->run([&](std::size_t thread) { code(local_number_[thread]); },
                std::forward<OnFailure>(on_failure));
   }
