@@ -20,10 +20,23 @@
 namespace loadax {
 inline namespace v0 {
 
-template <std::size_t Names, std::size_t Rank>
-concept one_name_for_each_mesh_axis = Names == Rank;
+template <std::size_t Rank = dynamic_rank>
+class AxisNames;
 
 namespace detail {
+
+/// How many mesh axes a constructor's argument names; 0 where its type does not tell.
+template <class T>
+inline constexpr std::size_t axes_named_by = std::convertible_to<T, std::string_view> ? 1 : 0;
+template <std::size_t N>
+inline constexpr std::size_t axes_named_by<std::array<std::string, N>> = N;
+template <std::size_t Rank>
+inline constexpr std::size_t axes_named_by<AxisNames<Rank>> = Rank == dynamic_rank ? 0 : Rank;
+
+/// Arguments that give names, but not one for each of `Rank` axes.
+template <std::size_t Rank, class... T>
+concept NamesOfAnotherRank = sizeof...(T) > 0 && ((axes_named_by<T> > 0) && ...) &&
+                             (axes_named_by<T> + ... + 0) != Rank;
 
 inline void check_axis_names(std::span<const std::string> names) {
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -59,20 +72,20 @@ inline void check_one_name_for_each_axis(std::span<const std::string> names, std
 }  // namespace detail
 
 /// One name for each axis of a mesh, all different, none empty.
-template <std::size_t Rank = dynamic_rank>
+template <std::size_t Rank>
 class AxisNames {
  public:
   static constexpr std::size_t static_rank = Rank;
 
   template <std::convertible_to<std::string_view>... S>
-    requires one_name_for_each_mesh_axis<sizeof...(S), Rank>
+    requires(sizeof...(S) == Rank)
   AxisNames(const S&... names)  // NOLINT(google-explicit-constructor)
       : names_{std::string(std::string_view(names))...} {
     detail::check_axis_names(names_);
   }
-  template <std::convertible_to<std::string_view>... S>
-    requires(sizeof...(S) != Rank)
-  AxisNames(const S&...) = delete;                // loadax: give one name for each mesh axis
+  template <class... T>
+    requires detail::NamesOfAnotherRank<Rank, T...>
+  __attribute__((unavailable("loadax: give one name for each mesh axis"))) AxisNames(T...);
   AxisNames(std::array<std::string, Rank> names)  // NOLINT(google-explicit-constructor)
       : names_(std::move(names)) {
     detail::check_axis_names(names_);

@@ -14,18 +14,6 @@
 namespace loadax {
 inline namespace v0 {
 
-namespace detail {
-
-template <std::size_t Ici, std::size_t Dcn>
-struct same_rank {
-  static_assert(Ici == Dcn,
-                "loadax: HybridMeshShape needs ici_mesh_shape and dcn_mesh_shape of the same rank "
-                "(one size for each mesh axis in both)");
-  static constexpr std::size_t value = Ici;
-};
-
-}  // namespace detail
-
 /// Axis k of the mesh has ici_mesh_shape[k] * dcn_mesh_shape[k] devices: the first over the fast
 /// interconnect within a granule, the second over the network across granules.
 template <std::size_t Rank = dynamic_rank>
@@ -42,12 +30,18 @@ struct HybridMeshShape {
   bool operator==(const HybridMeshShape&) const = default;
 };
 
+// The rank is that of the ici_mesh_shape; a dcn_mesh_shape of another one does not convert.
 template <std::size_t Ici, std::size_t Dcn>
-HybridMeshShape(MeshShape<Ici>, MeshShape<Dcn>)
-    -> HybridMeshShape<detail::same_rank<Ici, Dcn>::value>;
+HybridMeshShape(MeshShape<Ici>, MeshShape<Dcn>) -> HybridMeshShape<Ici>;
 template <std::size_t Ici, std::size_t Dcn, std::integral I, std::integral J>
-HybridMeshShape(const I (&)[Ici], const J (&)[Dcn])
-    -> HybridMeshShape<detail::same_rank<Ici, Dcn>::value>;
+HybridMeshShape(const I (&)[Ici], const J (&)[Dcn]) -> HybridMeshShape<Ici>;
+
+namespace detail {
+
+template <std::size_t Rank>
+inline constexpr std::size_t axes_sized_by<HybridMeshShape<Rank>> = axes_sized_by<MeshShape<Rank>>;
+
+}  // namespace detail
 
 /// "ici [1, 8] x dcn [4, 1]"
 template <std::size_t Rank>
@@ -78,12 +72,11 @@ class AnyMeshShape {
   template <std::same_as<HybridMeshShape<Rank>> Hybrid>
   AnyMeshShape(const Hybrid& shape) : value_(shape) {}  // NOLINT
   template <std::integral... I>
-    requires one_size_for_each_mesh_axis<sizeof...(I), Rank> ||
-             (Rank == dynamic_rank && sizeof...(I) >= 1)
+    requires(sizeof...(I) == Rank || (Rank == dynamic_rank && sizeof...(I) >= 1))
   AnyMeshShape(I... sizes) : value_(MeshShape<Rank>(sizes...)) {}  // NOLINT
-  template <std::integral... I>
-    requires(Rank != dynamic_rank && sizeof...(I) != Rank)
-  AnyMeshShape(I...) = delete;  // loadax: give one size for each mesh axis
+  template <class... T>
+    requires(Rank != dynamic_rank && detail::SizesOfAnotherRank<Rank, T...>)
+  __attribute__((unavailable("loadax: give one size for each mesh axis"))) AnyMeshShape(T...);
   template <std::size_t R>
     requires(Rank == dynamic_rank && R != dynamic_rank)
   AnyMeshShape(const AnyMeshShape<R>& shape)  // NOLINT(google-explicit-constructor)

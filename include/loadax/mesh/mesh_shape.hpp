@@ -26,10 +26,21 @@ inline constexpr std::size_t dynamic_rank = static_cast<std::size_t>(-1);
 /// Sizes of a mesh's axes, whatever their number.
 using MeshSizes = InlineVector<std::int64_t, max_rank>;
 
-template <std::size_t Sizes, std::size_t Rank>
-concept one_size_for_each_mesh_axis = Sizes == Rank;
+template <std::size_t Rank = dynamic_rank>
+class MeshShape;
 
 namespace detail {
+
+/// How many mesh axes a constructor's argument gives sizes for; 0 where its type does not tell.
+template <class T>
+inline constexpr std::size_t axes_sized_by = std::integral<T> ? 1 : 0;
+template <std::size_t Rank>
+inline constexpr std::size_t axes_sized_by<MeshShape<Rank>> = Rank == dynamic_rank ? 0 : Rank;
+
+/// Arguments that give sizes, but not one for each of `Rank` axes.
+template <std::size_t Rank, class... T>
+concept SizesOfAnotherRank = sizeof...(T) > 0 && ((axes_sized_by<T> > 0) && ...) &&
+                             (axes_sized_by<T> + ... + 0) != Rank;
 
 template <std::integral I>
 constexpr std::int64_t mesh_size(I size) {
@@ -43,18 +54,18 @@ constexpr std::int64_t mesh_size(I size) {
 
 /// The sizes of a mesh's axes, major first; one may be -1, to be inferred from the devices. To
 /// make, copy or compare: O(rank).
-template <std::size_t Rank = dynamic_rank>
+template <std::size_t Rank>
 class MeshShape {
   static_assert(Rank <= max_rank, "loadax: a mesh has at most max_rank axes");
 
  public:
   template <std::integral... I>
-    requires one_size_for_each_mesh_axis<sizeof...(I), Rank>
+    requires(sizeof...(I) == Rank)
   constexpr MeshShape(I... sizes)  // NOLINT(google-explicit-constructor)
       : sizes_{detail::mesh_size(sizes)...} {}
-  template <std::integral... I>
-    requires(sizeof...(I) != Rank)
-  MeshShape(I...) = delete;  // loadax: give one size for each mesh axis
+  template <class... T>
+    requires detail::SizesOfAnotherRank<Rank, T...>
+  __attribute__((unavailable("loadax: give one size for each mesh axis"))) MeshShape(T...);
 
   constexpr explicit MeshShape(std::span<const std::int64_t, Rank> sizes) {
     std::copy(sizes.begin(), sizes.end(), sizes_.begin());

@@ -1,3 +1,3 @@
-// error: loadax: HybridMeshShape needs ici_mesh_shape and dcn_mesh_shape of the same rank
+// error: loadax: give one size for each mesh axis
 #include <loadax/mesh/hybrid_mesh_shape.hpp>
 auto shape = loadax::HybridMeshShape{{1, 8}, {4}};

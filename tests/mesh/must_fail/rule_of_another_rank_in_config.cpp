@@ -1,0 +1,5 @@
+// error: loadax: give one size for each mesh axis
+#include <loadax/mesh/mesh_config.hpp>
+auto config = loadax::MeshConfig<2>{.mesh_shape = {4, 2},
+                                    .mesh_axis_names = {"data", "model"},
+                                    .mesh_rules = {{"h100.*", loadax::MeshShape{4, 2, 1}}}};
