@@ -89,11 +89,59 @@ consteval std::size_t count_fields() {
 template <class T>
 inline constexpr std::size_t field_count = count_fields<std::remove_cvref_t<T>>();
 
+template <class T>
+consteval bool is_nameless() {
+  const std::string_view pretty = __PRETTY_FUNCTION__;
+  return pretty.find("<unnamed ") != pretty.npos ||
+         pretty.find("(anonymous union") != pretty.npos ||
+         pretty.find("(unnamed union") != pretty.npos;
+}
+
+/// Converts to the base classes of Self, or to nameless unions.
+template <class Self>
+struct AnyBase {
+  template <class T>
+    requires(std::is_base_of_v<T, Self> && !std::is_same_v<T, Self>)
+  operator T() const noexcept;
+};
+struct AnyNamelessUnion {
+  template <class T>
+    requires(std::is_union_v<T> && is_nameless<T>())
+  operator T() const noexcept;
+};
+/// Converts to nothing, so that only a field that is constructible from anything takes it.
+struct NoField {};
+
+/// Whether T{..., Probe, ...}, with `Before` fields before it and `After` behind it, is well-formed
+/// because of what Probe converts to.
+template <class T, class Probe, std::size_t... Before, std::size_t... After>
+consteval bool takes_at(std::index_sequence<Before...>, std::index_sequence<After...>) {
+  constexpr auto takes = []<class P>(std::type_identity<P>) {
+    return requires {
+      T{{(void(Before), AnyField<T>{})}..., P{}, {(void(After), AnyField<T>{})}...};
+    } || requires { T{(void(Before), AnyField<T>{})..., P{}, (void(After), AnyField<T>{})...}; };
+  };
+  return takes(std::type_identity<Probe>{}) && !takes(std::type_identity<NoField>{});
+}
+
+/// Whether any of T's fields is one of those that Probe converts to.
+template <class T, class Probe>
+inline constexpr bool takes_anywhere = []<std::size_t... I>(std::index_sequence<I...>) {
+  return (takes_at<T, Probe>(std::make_index_sequence<I>{},
+                             std::make_index_sequence<sizeof...(I) - 1 - I>{}) ||
+          ...);
+}(std::make_index_sequence<field_count<T>>{});
+
+/// An aggregate whose initialisers are its fields: a base class takes one too, and a nameless union
+/// takes one for several.
+template <class T>
+concept CountableFields = std::is_aggregate_v<T> && !std::is_array_v<T> && field_count<T> >= 1 &&
+                          field_count<T> <= max_fields && !takes_anywhere<T, AnyBase<T>> &&
+                          !takes_anywhere<T, AnyNamelessUnion>;
+
 /// A tuple of references to the fields, in order of declaration.
 template <class T, std::size_t N = field_count<T>>
 constexpr auto tie_fields(T& v) {
-  static_assert(N >= 1 && N <= max_fields,
-                "loadax: a type whose fields are read must have between 1 and 16 public fields");
   // clang-format off
   if constexpr (N == 1) { auto& [a] = v; return std::tie(a); }
   else if constexpr (N == 2) { auto& [a, b] = v; return std::tie(a, b); }
@@ -124,6 +172,21 @@ union Shadow {
 };
 template <class T>
 inline Shadow<T> shadow{};
+
+/// Whether each of T's fields is an object within it: a reference is none, a bit-field has no
+/// address.
+template <class T, std::size_t... I>
+consteval bool has_addressable_fields(std::index_sequence<I...>) {
+  return requires {
+    typename std::bool_constant<((&std::get<I>(tie_fields<const T>(shadow<T>.value)) == nullptr) ||
+                                 ...)>;
+  };
+}
+
+/// An aggregate whose fields the library can read.
+template <class T>
+concept ReadableFields =
+    CountableFields<T> && has_addressable_fields<T>(std::make_index_sequence<field_count<T>>{});
 
 template <class Pointer>
 struct FieldPointer {

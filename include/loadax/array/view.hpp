@@ -8,6 +8,7 @@
 
 #include <loadax/array/host_array.hpp>
 #include <loadax/array/structure.hpp>
+#include <loadax/core/element_type.hpp>
 #include <loadax/core/shape.hpp>
 
 namespace loadax {
@@ -17,6 +18,9 @@ inline namespace v0 {
 /// `View<const T>` reads, `View<T>` also writes.
 template <class T>
 class View {
+  static_assert(Element<std::remove_const_t<T>>,
+                "loadax: an array element must be trivially copyable");
+
  public:
   using value_type = std::remove_const_t<T>;
 

@@ -21,9 +21,6 @@ namespace detail {
 
 template <class Example, template <class> class Leaf>
 struct BatchLeaves {
-  static_assert(all_fields_fit<Example>,
-                "loadax: each field of an example must be a number, an array of fixed size, or a "
-                "vector, span or HostArray of those; specialise loadax::field<F> for other types");
   template <std::size_t... I>
   static auto make(std::index_sequence<I...>)
       -> std::tuple<Leaf<typename field<field_t<Example, I>>::element>...>;
@@ -38,6 +35,13 @@ struct BatchLeaves {
 /// `get<0>(batch)`, or structured bindings.
 template <class Example, template <class> class Leaf = HostArray>
 class Batch {
+  static_assert(
+      ExampleType<Example>,
+      "loadax: an example must be a field (a number, an array of fixed size, or a vector, "
+      "span or HostArray of those) or a tuple, pair or aggregate of them, with 1 to 16 "
+      "public fields and no base class, reference, bit-field or nameless union; specialise "
+      "loadax::field<F> for a type of your own");
+
  public:
   using example_type = Example;
   using leaves_type = typename detail::BatchLeaves<Example, Leaf>::type;
@@ -72,16 +76,11 @@ class Batch {
     return std::move(at(*this, member));
   }
 
-  /// Says what is wrong with a member of another type.
   template <class M, class E>
     requires(!std::same_as<Example, E>)
-  auto& operator[](M E::*) const {
-    static_assert(
-        std::same_as<Example, E>,
-        "loadax: this is a member of another type: write batch[&Example::field], where Example "
-        "is the type of the batch's samples");
-    return std::get<0>(leaves_);
-  }
+  const std::tuple_element_t<0, leaves_type>& operator[](M E::*) const
+      __attribute__((unavailable("loadax: this is a member of another type: write "
+                                 "batch[&Example::field], where Example is the samples' type")));
 
   /// All arrays, in the order of the fields.
   leaves_type& leaves() noexcept { return leaves_; }
@@ -141,15 +140,22 @@ auto&& get(Batch<Example, Leaf>&& batch) noexcept {
 }
 
 template <auto Member, class Example, template <class> class Leaf>
-  requires std::is_member_object_pointer_v<decltype(Member)>
+  requires detail::is_member_of<Example, decltype(Member)>
 auto& get(Batch<Example, Leaf>& batch) noexcept {
   return batch.template get<detail::field_index<Member, Example>()>();
 }
 template <auto Member, class Example, template <class> class Leaf>
-  requires std::is_member_object_pointer_v<decltype(Member)>
+  requires detail::is_member_of<Example, decltype(Member)>
 const auto& get(const Batch<Example, Leaf>& batch) noexcept {
   return batch.template get<detail::field_index<Member, Example>()>();
 }
+template <auto Member, class Example, template <class> class Leaf>
+  requires(std::is_member_object_pointer_v<decltype(Member)> &&
+           !detail::is_member_of<Example, decltype(Member)>)
+const std::tuple_element_t<0, typename Batch<Example, Leaf>::leaves_type>& get(
+    const Batch<Example, Leaf>& batch)
+    __attribute__((unavailable("loadax: this is a member of another type: write "
+                               "get<&Example::field>(batch), where Example is the samples' type")));
 
 /// Its parts are the fields' arrays and, where it has one, the mask.
 template <class Example, template <class> class Leaf>

@@ -16,6 +16,7 @@
 #include <loadax/data/dataset.hpp>
 #include <loadax/data/engine.hpp>
 #include <loadax/data/epoch_view.hpp>
+#include <loadax/data/example.hpp>
 #include <loadax/data/load_failure.hpp>
 #include <loadax/data/progress.hpp>
 
@@ -95,6 +96,17 @@ class PassCounter {
 
 }  // namespace detail
 
+/// A type that is no dataset has no loader.
+template <class D>
+class Dataloader {
+ public:
+  explicit Dataloader(D, const DataloaderOptions& = {})
+      __attribute__((unavailable("loadax: this is no dataset: give it `size() const` and "
+                                 "`operator[](std::size_t) const`, which returns a sample")));
+};
+template <class D>
+explicit Dataloader(D, const DataloaderOptions& = {}) -> Dataloader<D>;
+
 /// Stacks the samples of a dataset into batches, in the dataset's order. A loader is a definition:
 /// iterators hold all state, several may run at once, and each co-owns the dataset. Looping over it
 /// is the next epoch each time; `epoch(e)` is epoch e.
@@ -103,7 +115,14 @@ class PassCounter {
 /// been delivered, after all batches before it; `iterator.failure()` and the log tell which sample
 /// and stage, and `++iterator` goes on behind it.
 template <Dataset D>
-class Dataloader {
+class Dataloader<D> {
+  static_assert(
+      ExampleType<example_t<D>>,
+      "loadax: an example must be a field (a number, an array of fixed size, or a vector, "
+      "span or HostArray of those) or a tuple, pair or aggregate of them, with 1 to 16 "
+      "public fields and no base class, reference, bit-field or nameless union; specialise "
+      "loadax::field<F> for a type of your own");
+
  public:
   using example_type = example_t<D>;
   using batch_type = Batch<example_type>;
@@ -218,11 +237,6 @@ class Dataloader<D>::iterator {
   Progress total_;
   std::unique_ptr<Engine> engine_;
 };
-
-/// Says what is missing in a type that is no dataset.
-template <class D>
-  requires(!Dataset<D>)
-explicit Dataloader(D, const DataloaderOptions& = {}) -> Dataloader<detail::or_not_a_dataset<D>>;
 
 }  // namespace v0
 }  // namespace loadax

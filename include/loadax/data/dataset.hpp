@@ -73,24 +73,6 @@ void prefetch([[maybe_unused]] const D& dataset, [[maybe_unused]] std::size_t i)
   if constexpr (requires { dataset.prefetch(i); }) dataset.prefetch(i);
 }
 
-template <class>
-inline constexpr bool is_dataset = false;
-
-/// Stands where a dataset should be, so that the compiler says what is missing.
-template <class D>
-struct NotADataset {
-  static_assert(
-      is_dataset<D>,
-      "loadax: this is no dataset: a dataset has `size() const` and `operator[](std::size_t)"
-      " const`, which returns a sample");
-  std::size_t size() const;
-  int operator[](std::size_t) const;
-};
-
-/// D where it is a dataset: a compiler may form a deduction guide's result before its constraint.
-template <class D>
-using or_not_a_dataset = std::conditional_t<Dataset<D>, D, NotADataset<D>>;
-
 [[noreturn]] inline void throw_no_sample(std::string_view what, std::size_t i, std::size_t size) {
   throw IndexError(fmt::format("{}: sample {} of {}", what, i, size),
                    "samples are numbered from 0 to size() - 1");

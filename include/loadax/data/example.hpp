@@ -31,9 +31,6 @@ constexpr auto tie_example(Example& example) {
   } else if constexpr (TupleLike<E>) {
     return std::apply([](auto&... fields) { return std::tie(fields...); }, example);
   } else {
-    static_assert(std::is_aggregate_v<E>,
-                  "loadax: an example must be an aggregate, a tuple, or a single field; specialise "
-                  "loadax::field<F> for a type of your own");
     return detail::tie_fields(example);
   }
 }
@@ -49,14 +46,31 @@ template <class Example, std::size_t I>
 using field_t = std::remove_cvref_t<std::tuple_element_t<I, fields_t<Example>>>;
 
 template <class Example>
-inline constexpr bool all_fields_fit = []<std::size_t... I>(std::index_sequence<I...>) {
-  return (Field<field_t<Example, I>> && ...);
-}(std::make_index_sequence<fields_of<Example>>{});
+consteval bool is_example() {
+  if constexpr (Field<Example>) {
+    return true;
+  } else if constexpr (TupleLike<Example> || ReadableFields<Example>) {
+    return fields_of<Example> > 0 && []<std::size_t... I>(std::index_sequence<I...>) {
+      return (Field<field_t<Example, I>> && ...);
+    }(std::make_index_sequence<fields_of<Example>>{});
+  } else {
+    return false;
+  }
+}
 
 template <class Example>
 inline constexpr bool all_fields_fixed = []<std::size_t... I>(std::index_sequence<I...>) {
   return (FixedField<field_t<Example, I>> && ...);
 }(std::make_index_sequence<fields_of<Example>>{});
+
+}  // namespace detail
+
+/// A type that may be a sample: a field, or a tuple, pair or aggregate of fields. An aggregate has
+/// 1 to 16 public fields, and no base class, reference, bit-field or nameless union.
+template <class E>
+concept ExampleType = detail::is_example<E>();
+
+namespace detail {
 
 /// Calls f(std::integral_constant<std::size_t, I>) for each field.
 template <class Example, class F>
@@ -86,28 +100,22 @@ std::string field_text() {
   }
 }
 
-template <class Example, class M, class E>
-consteval bool is_member_of(M E::*) {
-  return std::is_same_v<Example, E>;
-}
+template <class Example, class Member>
+inline constexpr bool is_member_of = false;
+template <class Example, class M>
+  requires std::is_object_v<M>
+inline constexpr bool is_member_of<Example, M Example::*> = true;
 
 /// Which field a member pointer means, at compile time.
 template <auto Member, class Example>
 consteval std::size_t field_index() {
-  constexpr bool is_of_example = is_member_of<Example>(Member);
-  static_assert(
-      is_of_example,
-      "loadax: this is a member of another type: write get<&Example::field>(batch), where "
-      "Example is the type of the batch's samples");
   std::size_t index = 0;
-  if constexpr (is_of_example) {
-    constexpr auto fields = detail::tie_example(shadow<Example>.value);
-    for_each_field<Example>([&](auto i) {
-      if (static_cast<const void*>(&std::get<i>(fields)) ==
-          static_cast<const void*>(&(shadow<Example>.value.*Member)))
-        index = i;
-    });
-  }
+  constexpr auto fields = detail::tie_example(shadow<Example>.value);
+  for_each_field<Example>([&](auto i) {
+    if (static_cast<const void*>(&std::get<i>(fields)) ==
+        static_cast<const void*>(&(shadow<Example>.value.*Member)))
+      index = i;
+  });
   return index;
 }
 
@@ -118,7 +126,7 @@ std::size_t field_index_of(M Example::* member) {
   const auto fields = detail::tie_example(example);
   std::size_t index = fields_of<Example>;
   for_each_field<Example>([&](auto i) {
-    if constexpr (std::is_same_v<field_t<Example, i>, M>) {
+    if constexpr (std::is_same_v<field_t<Example, i>, std::remove_cv_t<M>>) {
       if (&std::get<i>(fields) == &(example.*member)) index = i;
     }
   });
@@ -126,10 +134,6 @@ std::size_t field_index_of(M Example::* member) {
 }
 
 }  // namespace detail
-
-/// A type that may be a sample: a field, or an aggregate, tuple or pair of at most 16 fields.
-template <class E>
-concept ExampleType = detail::all_fields_fit<E>;
 
 }  // namespace v0
 }  // namespace loadax

@@ -1,6 +1,7 @@
 // A dataset with a function applied to each sample.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,12 +43,20 @@ class CheapCopy {
 
 }  // namespace detail
 
+/// A function that makes a sample of each of D's. Workers share it, so it is called as const.
+template <class F, class D>
+concept MapFunction =
+    std::invocable<const F&, decltype(std::declval<const D&>()[0])> &&
+    !std::is_void_v<std::invoke_result_t<const F&, decltype(std::declval<const D&>()[0])>>;
+
 /// `f(dataset[i])` for each i, computed when it is asked for. Cheap to copy: f is shared.
-template <Dataset D, class F>
+template <class D, class F>
 class MapDataset : public Transforms<MapDataset<D, F>> {
-  static_assert(std::is_invocable_v<const F&, decltype(std::declval<const D&>()[0])>,
-                "loadax: map's function must be callable as const with one example "
-                "(workers share it)");
+  static_assert(Dataset<D>,
+                "loadax: this is no dataset: give it `size() const` and `operator[](std::size_t) "
+                "const`, which returns a sample");
+  static_assert(MapFunction<F, D>,
+                "loadax: map's function must be callable as const with one sample, and return one");
 
  public:
   MapDataset(D dataset, F f) : MapDataset(std::move(dataset), detail::CheapCopy<F>(std::move(f))) {}

@@ -16,8 +16,12 @@ inline namespace v0 {
 
 /// The samples in an order that is a pure function of (size, seed, epoch): see IndexPermutation.
 /// @complexity O(1) memory, and O(1) for each epoch's view
-template <Dataset D>
+template <class D>
 class ShuffleDataset : public Transforms<ShuffleDataset<D>> {
+  static_assert(Dataset<D>,
+                "loadax: this is no dataset: give it `size() const` and `operator[](std::size_t) "
+                "const`, which returns a sample");
+
  public:
   ShuffleDataset(D dataset, std::uint64_t seed, std::uint64_t epoch = 0)
       : dataset_(std::move(dataset)), seed_(seed), order_(dataset_.size(), seed, epoch) {}

@@ -88,6 +88,10 @@ template <Dataset D>
 SharedDataset<D> dataset(D mine) {
   return SharedDataset<D>(std::move(mine));
 }
+template <class D>
+SimpleDataset<int> dataset(D mine)
+    __attribute__((unavailable("loadax: this is no dataset: give it `size() const` and "
+                               "`operator[](std::size_t) const`, which returns a sample")));
 
 }  // namespace v0
 }  // namespace loadax

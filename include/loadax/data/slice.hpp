@@ -37,8 +37,12 @@ inline Slice node_slice(std::size_t size, const NodeSplit& split) {
 }
 
 /// Samples [start, stop) of a dataset.
-template <Dataset D>
+template <class D>
 class SliceDataset : public Transforms<SliceDataset<D>> {
+  static_assert(Dataset<D>,
+                "loadax: this is no dataset: give it `size() const` and `operator[](std::size_t) "
+                "const`, which returns a sample");
+
  public:
   /// @throws ArgumentError unless start <= stop <= dataset.size()
   SliceDataset(D dataset, Slice part) : dataset_(std::move(dataset)), part_(part) {

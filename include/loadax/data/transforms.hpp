@@ -21,14 +21,18 @@ template <class Self>
 class Transforms {
  public:
   /// f(sample) for each sample. Workers share f, so it must be callable as const.
-  template <class F>
+  template <MapFunction<Self> F>
   auto map(F f) const& {
     return MapDataset<Self, F>(self(), std::move(f));
   }
-  template <class F>
+  template <MapFunction<Self> F>
   auto map(F f) && {
     return MapDataset<Self, F>(std::move(*this).self(), std::move(f));
   }
+  template <class F>
+  Self map(F f) const
+      __attribute__((unavailable("loadax: map's function must be callable as const with one "
+                                 "sample, and return one (workers share it)")));
 
   /// In random order, another one in each epoch; the order depends on (size, seed, epoch) alone.
   auto shuffle(std::uint64_t seed) const& { return ShuffleDataset<Self>(self(), seed); }

@@ -18,6 +18,7 @@
 #include <loadax/data/dataset.hpp>
 #include <loadax/data/engine.hpp>
 #include <loadax/data/epoch_view.hpp>
+#include <loadax/data/example.hpp>
 #include <loadax/data/load_failure.hpp>
 #include <loadax/data/progress.hpp>
 #include <loadax/feed/sharded_sink.hpp>
@@ -125,6 +126,18 @@ class StreamSource {
 
 }  // namespace detail
 
+/// A type that is no dataset has no loader.
+template <class D>
+class ShardedDataloader {
+ public:
+  ShardedDataloader(D, const PartitionSpec&, const ShardedDataloaderOptions& = {})
+      __attribute__((unavailable("loadax: this is no dataset: give it `size() const` and "
+                                 "`operator[](std::size_t) const`, which returns a sample")));
+};
+template <class D>
+ShardedDataloader(D, const PartitionSpec&, const ShardedDataloaderOptions& = {})
+    -> ShardedDataloader<D>;
+
 /// One stream of global batches over several epochs: rows go straight from the dataset to the
 /// devices that hold them, each process reading only its own devices' rows. Which samples make up
 /// global batch k depends on the dataset, epoch, k and global batch size alone: never on workers,
@@ -137,7 +150,14 @@ class StreamSource {
 /// An exception thrown while a batch is loaded is thrown, as it was, where that batch would have
 /// been delivered; `++iterator` goes on behind it.
 template <Dataset D>
-class ShardedDataloader {
+class ShardedDataloader<D> {
+  static_assert(
+      ExampleType<example_t<D>>,
+      "loadax: an example must be a field (a number, an array of fixed size, or a vector, "
+      "span or HostArray of those) or a tuple, pair or aggregate of them, with 1 to 16 "
+      "public fields and no base class, reference, bit-field or nameless union; specialise "
+      "loadax::field<F> for a type of your own");
+
   using Source = detail::StreamSource<D>;
   using Sink = ShardedSink<example_t<D>>;
   using Engine = LoaderEngine<Source, Sink>;
@@ -267,12 +287,6 @@ class ShardedDataloader<D>::Epochs {
   explicit Epochs(State& state) : state_(&state) {}
   State* state_;
 };
-
-/// Says what is missing in a type that is no dataset.
-template <class D>
-  requires(!Dataset<D>)
-ShardedDataloader(D, const PartitionSpec&, const ShardedDataloaderOptions& = {})
-    -> ShardedDataloader<detail::or_not_a_dataset<D>>;
 
 template <Dataset D>
 struct ShardedDataloader<D>::State {

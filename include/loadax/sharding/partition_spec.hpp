@@ -72,11 +72,9 @@ class PartitionSpec {
   }
 
   template <std::size_t N>
-  explicit PartitionSpec(const char* const (&)[N]) {
-    static_assert(N == 0,
-                  "loadax: P({...}) is no spec: write P(\"x\", \"y\") to split two dimensions, or "
-                  "P(axes(\"x\", \"y\")) to split one dimension over both axes");
-  }
+  explicit PartitionSpec(const char* const (&)[N]) __attribute__((
+      unavailable("loadax: P({...}) is no spec: write P(\"x\", \"y\") to split two "
+                  "dimensions, or P(axes(\"x\", \"y\")) to split one over both axes")));
 
   std::span<const Entry> entries() const noexcept { return entries_; }
   bool operator==(const PartitionSpec&) const = default;
