@@ -105,6 +105,7 @@ set(LOADAX_HEADERS_spmd
   spmd/permute_pairs.hpp
   spmd/shard_map.hpp
   spmd/step_results.hpp
+  spmd/step_signature.hpp
   spmd/step_state.hpp
   spmd/traffic.hpp
 )

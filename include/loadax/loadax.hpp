@@ -86,5 +86,6 @@
 #include <loadax/spmd/permute_pairs.hpp>
 #include <loadax/spmd/shard_map.hpp>
 #include <loadax/spmd/step_results.hpp>
+#include <loadax/spmd/step_signature.hpp>
 #include <loadax/spmd/step_state.hpp>
 #include <loadax/spmd/traffic.hpp>

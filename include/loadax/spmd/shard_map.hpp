@@ -27,20 +27,12 @@
 #include <loadax/spmd/device_context.hpp>
 #include <loadax/spmd/inout.hpp>
 #include <loadax/spmd/step_results.hpp>
+#include <loadax/spmd/step_signature.hpp>
 #include <loadax/spmd/step_state.hpp>
 #include <loadax/spmd/traffic.hpp>
 
 namespace loadax {
 inline namespace v0 {
-
-namespace detail {
-
-template <class>
-inline constexpr bool is_tuple = false;
-template <class... T>
-inline constexpr bool is_tuple<std::tuple<T...>> = true;
-
-}  // namespace detail
 
 struct ShardMapOptions {
   /// Whether a result whose out_spec replicates it is compared, bit by bit, between this process's
@@ -53,6 +45,12 @@ struct ShardMapOptions {
 template <class F, class InSpecs, class OutSpec>
 class ShardMap {
   static constexpr std::size_t arity = std::tuple_size_v<InSpecs>;
+  static_assert(detail::code_takes<F, arity>,
+                "loadax: shard_map needs one in_spec for each argument: its code must be callable "
+                "as const with the context and as many arguments as there are in_specs");
+  static_assert(detail::out_spec_fits_code<F, OutSpec>,
+                "loadax: shard_map needs one out_spec for each result: one for a number or a whole "
+                "structure, or a std::tuple of as many as the code returns in a std::tuple");
 
  public:
   ShardMap(const Mesh& mesh, const InSpecs& in_specs, const OutSpec& out_spec, F code,
@@ -77,9 +75,22 @@ class ShardMap {
   auto operator()(Args&&... args) const {
     static_assert(sizeof...(Args) == arity,
                   "loadax: shard_map needs one in_spec for each argument");
-    static_assert(((ArrayStructure<Args> || detail::is_inout<std::remove_cvref_t<Args>>) && ...),
-                  "loadax: an argument of a step must be an array, a structure of arrays, or "
-                  "inout(...) of one");
+    static_assert((detail::is_step_argument<std::remove_cvref_t<Args>> && ...),
+                  "loadax: an argument of a step must be an array over the mesh, a structure of "
+                  "them, or inout(...) of one: place it with host_to_global_device_array");
+    static_assert(std::is_invocable_v<const F&, DeviceContext&, Part<Args>...>,
+                  "loadax: the code of a device must be callable as const with the context and, "
+                  "for each argument, the same structure of views");
+    using Result =
+        std::remove_cvref_t<std::invoke_result_t<const F&, DeviceContext&, Part<Args>...>>;
+    static_assert(
+        detail::StepResult<Result>,
+        "loadax: the code of a device must return nothing, a number, a structure of views "
+        "or HostArrays, or an std::tuple of several of those");
+    static_assert(
+        detail::out_spec_fits<Result, OutSpec>,
+        "loadax: shard_map needs one out_spec for each result: one for a number or a "
+        "whole structure, or a std::tuple of as many as the code returns in a std::tuple");
     return call(std::index_sequence_for<Args...>(), args...);
   }
 
@@ -88,6 +99,9 @@ class ShardMap {
   void reset_traffic() { step_->state.reset_traffic(); }
 
  private:
+  template <class Arg>
+  using Part = detail::device_part_t<std::remove_cvref_t<Arg>>;
+
   /// A spec, or a structure of them, with its shardings made.
   template <class Specs>
   using Shardings = rebind_t<Specs, detail::ShardingOf>;
@@ -246,8 +260,9 @@ ShardMap<F, std::tuple<InSpecs...>, OutSpec> shard_map(const Mesh& mesh,
 
 /// The same with a braced list of specs.
 template <std::size_t N, class OutSpec, class F>
-auto shard_map(const Mesh& mesh, const PartitionSpec (&in_specs)[N], const OutSpec& out_spec,
-               F code, const ShardMapOptions& options = {}) {
+ShardMap<F, detail::tuple_of<PartitionSpec, N>, OutSpec> shard_map(
+    const Mesh& mesh, const PartitionSpec (&in_specs)[N], const OutSpec& out_spec, F code,
+    const ShardMapOptions& options = {}) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return shard_map(mesh, std::make_tuple(in_specs[I]...), out_spec, std::move(code), options);
   }(std::make_index_sequence<N>());
@@ -256,8 +271,9 @@ auto shard_map(const Mesh& mesh, const PartitionSpec (&in_specs)[N], const OutSp
 /// The same for a function of one argument: a spec, or a structure of specs that is no tuple.
 template <ArrayStructure InSpec, class OutSpec, class F>
   requires(!detail::is_tuple<InSpec>)
-auto shard_map(const Mesh& mesh, const InSpec& in_spec, const OutSpec& out_spec, F code,
-               const ShardMapOptions& options = {}) {
+ShardMap<F, std::tuple<InSpec>, OutSpec> shard_map(const Mesh& mesh, const InSpec& in_spec,
+                                                   const OutSpec& out_spec, F code,
+                                                   const ShardMapOptions& options = {}) {
   return shard_map(mesh, std::tuple<InSpec>(in_spec), out_spec, std::move(code), options);
 }
 

@@ -49,9 +49,6 @@ namespace detail {
 template <class Result>
 class StepResults {
   static constexpr bool is_number = NamedElement<Result>;
-  static_assert(is_number || ArrayStructure<Result>,
-                "loadax: the code of a device must return nothing, a number, a structure of views "
-                "or HostArrays, or an std::tuple of several of those");
 
  public:
   explicit StepResults(std::size_t devices) : parts_(devices) {}
@@ -87,8 +84,6 @@ class StepResults {
   auto assemble(const Shardings& shardings, const std::shared_ptr<Runtime>& runtime,
                 bool check_replicas) {
     if constexpr (is_number) {
-      static_assert(ArrayLeaf<Shardings>,
-                    "loadax: a number needs one out_spec, not a structure of them");
       return number(*shardings.sharding);
     } else {
       check_forms();
@@ -224,12 +219,6 @@ class StepResults {
   std::vector<std::optional<typename KeptAs<Result, is_number>::type>> parts_;
 };
 
-/// 0 for what is no tuple.
-template <class>
-inline constexpr std::size_t tuple_length = 0;
-template <class... T>
-inline constexpr std::size_t tuple_length<std::tuple<T...>> = sizeof...(T);
-
 /// Several results, each under a spec of its own or all under one.
 template <class... Result>
 class StepResults<std::tuple<Result...>> {
@@ -261,9 +250,7 @@ class StepResults<std::tuple<Result...>> {
     if constexpr (ArrayLeaf<Shardings>) {
       return shardings;
     } else {
-      constexpr bool one_for_each = tuple_length<Shardings> == sizeof...(Result);
-      static_assert(one_for_each, "loadax: shard_map needs one out_spec for each result");
-      if constexpr (one_for_each) return std::get<I>(shardings);
+      return std::get<I>(shardings);
     }
   }
 

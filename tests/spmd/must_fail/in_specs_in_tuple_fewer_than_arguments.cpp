@@ -1,0 +1,9 @@
+// error: loadax: the code of a device must be callable as const
+#include <tuple>
+
+#include <loadax/spmd/shard_map.hpp>
+namespace lx = loadax;
+void call(const lx::Mesh& mesh, const lx::Array<float>& a) {
+  lx::shard_map(mesh, std::tuple{lx::P("x")}, lx::P(),
+                [](lx::DeviceContext&, const auto&, const auto&) {})(a);
+}
