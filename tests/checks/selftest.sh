@@ -180,6 +180,21 @@ printf '#pragma once\n/// Like this:\n/// ```cpp\n/// int main() { return nothin
   >"$scratch/header.hpp"
 refuses "a wrong program in a header" "header.hpp:4" snippet "$scratch/header.hpp"
 
+# compile_error LINE...: whether a file of these lines fails to compile as its first line says.
+compile_error() {
+  printf '%s\n' "$@" >"$scratch/must_fail.cpp"
+  cmake -DCOMPILER="${CXX:-g++}" -DINCLUDES="$root/include;$root/tests" \
+    -DFILE="$scratch/must_fail.cpp" -P "$root/tests/support/compile_error.cmake"
+}
+accepts "the text that was promised" compile_error \
+  '// error: loadax: one' 'static_assert(false, "loadax: one");'
+refuses "a program that compiles" "compiles" compile_error '// error: loadax: one' 'int one;'
+refuses "another text" "do not say" compile_error \
+  '// error: loadax: one' 'static_assert(false, "loadax: two");'
+refuses "a text that stands too late" "do not say" compile_error \
+  '// error: loadax: one' 'int a = nothing;' 'int b = nothing;' 'static_assert(false, "loadax: one");'
+refuses "a file that promises nothing" "is not '// error: TEXT'" compile_error 'int a = nothing;'
+
 expected=$scratch/expected-skips
 log=$scratch/log
 printf '# none but\nSKIPPED: this: for want of that\n' >"$expected"
