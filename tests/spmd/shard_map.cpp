@@ -186,8 +186,9 @@ TEST_CASE("an argument that does not fit its spec names the argument and the lea
   const auto params = lx::host_to_global_device_array(host_params(), lx::P());
   const auto step =
       lx::shard_map(mesh, lx::P("x"), lx::P(), [](lx::DeviceContext&, const auto&) {});
-  CHECK(contains(message_of<lx::ArgumentError>([&] { step(params); }),
-                 {"argument 0", "leaf 'b'", "dimension 0", "3", "hint:"}));
+  const auto message = message_of<lx::ArgumentError>([&] { step(params); });
+  CHECK(message.starts_with("argument 0: leaf 'b'"));
+  CHECK(contains(message, {"dimension 0", "3", "hint:"}));
 }
 
 TEST_CASE("an unknown axis in a spec is an error where the step is made", "[spmd]") {

@@ -260,7 +260,7 @@ class InProcessCommunicator {
               std::size_t all, ElementType type, ReduceOp op) {
     const std::size_t offset = first * element_size(type);
     const std::size_t whole = bytes_for(all, type);
-    combine(type, op, nullptr, nullptr, 0);  // refuses what a job of one would not meet
+    check_reduction(type, op);
     meet({.data = from, .size = whole}, [&] {
       for (int r = 0; r < size(); ++r) expect(what, r, whole);
       const auto contribution = [&](std::size_t r) -> const void* {

@@ -84,6 +84,13 @@ void combine(ReduceOp op, A* into, const T* from, std::size_t count) {
                               : "reduce the real and imaginary parts as numbers of their own");
 }
 
+/// @throws NotSupportedError for sums of bool and orders of complex numbers
+inline void check_reduction(ElementType type, ReduceOp op) {
+  visit_element_type(type, [op]<class T>(T*) {
+    combine(op, static_cast<T*>(nullptr), static_cast<const T*>(nullptr), 0);
+  });
+}
+
 /// out[i] = x_0[i] op x_1[i] op ... op x_n-1[i], in this order, where `contribution(j)` points to
 /// x_j. `out` may be one of them. Numbers of 16 bits are added up as floats and rounded once.
 /// @pre n > 0
