@@ -16,15 +16,16 @@
 #include <loadax/data/epoch_view.hpp>
 #include <loadax/data/simple_dataset.hpp>
 
-#include "data/quiet.hpp"
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/quiet.hpp"
+#include "support/resources.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;
-using loadax_test::CountThreads;
 using loadax_test::message_of;
 using loadax_test::QuietLog;
+using loadax_test::Resources;
 
 namespace {
 
@@ -170,7 +171,7 @@ TEST_CASE("a stream of known length ends") {
 
 TEST_CASE("a failure to open, prepare or finish a batch arrives at that batch") {
   const QuietLog quiet;
-  const CountThreads threads;
+  const Resources resources;
   for (const std::size_t workers : {0u, 1u, 2u, 7u}) {
     const Throw failing{.at_open = 2, .at_prepare = 4, .at_finish = 5};
     Engine engine(Stream(40, 4, 8, failing), TwoCopies{failing},
@@ -195,12 +196,12 @@ TEST_CASE("a failure to open, prepare or finish a batch arrives at that batch") 
     }
     CHECK(engine.batches_delivered() == 5);
   }
-  CHECK(threads.unchanged());
+  CHECK(resources.unchanged());
   CHECK(quiet.lines.size() == 12);
 }
 
 TEST_CASE("an engine may be destroyed while workers wait for the consumer") {
-  const CountThreads threads;
+  const Resources resources;
   for (int i = 0; i < 50; ++i) {
     Engine engine(Stream(10, 4, lx::unbounded_batches), TwoCopies{},
                   {.num_workers = 4, .depth = 2});
@@ -209,7 +210,7 @@ TEST_CASE("an engine may be destroyed while workers wait for the consumer") {
       engine.next();
     }
   }
-  CHECK(threads.unchanged());
+  CHECK(resources.unchanged());
 }
 
 TEST_CASE("a dataset whose visit() ends early is an error, not a batch with holes") {

@@ -17,19 +17,19 @@
 #include <loadax/data/engine.hpp>
 #include <loadax/data/simple_dataset.hpp>
 
-#include "data/quiet.hpp"
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/loading.hpp"
+#include "support/quiet.hpp"
 #include "support/seed.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;
 using loadax_test::message_of;
 using loadax_test::QuietLog;
+using loadax_test::worker_counts;
 
 namespace {
-
-constexpr std::size_t worker_counts[] = {0, 1, 2, 7};
 
 /// Sample i is [i, i], read in counted loads, of which one may be slow.
 struct Pairs {

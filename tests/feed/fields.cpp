@@ -14,20 +14,15 @@
 
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/loading.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;
 using loadax_test::message_of;
+using loadax_test::numbers;
+using loadax_test::worker_counts;
 
 namespace {
-
-constexpr std::size_t worker_counts[] = {0, 1, 2, 7};
-
-lx::SimpleDataset<std::int32_t> numbers(std::size_t n) {
-  std::vector<std::int32_t> values(n);
-  for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<std::int32_t>(i);
-  return lx::SimpleDataset{std::move(values)};
-}
 
 /// Samples 0, ..., n - 1, sample i as the text [i, i, i].
 auto texts(std::size_t n) {

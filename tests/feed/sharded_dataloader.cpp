@@ -21,12 +21,14 @@
 
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/loading.hpp"
 #include "support/meshes.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;
 using loadax_test::mesh_of;
 using loadax_test::message_of;
+using loadax_test::numbers;
 
 namespace {
 
@@ -42,12 +44,6 @@ std::vector<Example> examples(std::size_t n) {
     result[i] = {{v, v + 0.25f, v + 0.5f, v + 0.75f}, static_cast<std::int32_t>(i)};
   }
   return result;
-}
-
-auto numbers(std::size_t n) {
-  std::vector<std::int32_t> values(n);
-  for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<std::int32_t>(i);
-  return lx::SimpleDataset{values};
 }
 
 using Labels = std::vector<std::int32_t>;
