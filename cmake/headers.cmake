@@ -4,8 +4,10 @@ set(LOADAX_CORE_ROOMS core array device comm mesh data format sharding placement
 set(LOADAX_HEADERS_core
   core/barrier.hpp
   core/checked.hpp
+  core/doorbell.hpp
   core/element_type.hpp
   core/error.hpp
+  core/fault_point.hpp
   core/float16.hpp
   core/index_permutation.hpp
   core/indexed_range.hpp
@@ -53,21 +55,30 @@ set(LOADAX_HEADERS_mesh
 
 set(LOADAX_HEADERS_data
   data/batch.hpp
+  data/batch_slot.hpp
   data/collate.hpp
   data/dataloader.hpp
   data/dataset.hpp
   data/engine.hpp
+  data/engine_options.hpp
   data/engine_state.hpp
+  data/engine_workers.hpp
   data/epoch_view.hpp
+  data/error_policy.hpp
   data/example.hpp
   data/field.hpp
   data/load_failure.hpp
+  data/load_task.hpp
+  data/loader_statistics.hpp
   data/map.hpp
+  data/prefetch_budget.hpp
   data/progress.hpp
+  data/range_loader.hpp
   data/shuffle.hpp
   data/simple_dataset.hpp
   data/slice.hpp
   data/transforms.hpp
+  data/worker_activity.hpp
 )
 
 set(LOADAX_HEADERS_format

@@ -83,7 +83,11 @@ struct TwoCopies {
   static constexpr bool needs_example = false;
   Throw failing;
 
-  void prepare(Slot& slot, const Stream::Work& work, const int*) const {
+  std::size_t bytes(const Slot&, const Stream::Work& work) const {
+    return work.rows() * (2 * sizeof(int) + 1);
+  }
+  void release(Slot& slot) const { slot = {}; }
+  void prepare(Slot& slot, const Stream::Work& work) const {
     if (static_cast<std::int64_t>(work.number) == failing.at_prepare)
       throw std::runtime_error("prepare");
     slot.first.assign(work.rows(), -1);
@@ -184,7 +188,7 @@ TEST_CASE("a failure to open, prepare or finish a batch arrives at that batch") 
         CHECK(engine.failure()->stage == lx::LoadStage::open);
       } else if (k == 4) {
         CHECK(message_of<std::runtime_error>(look) == "prepare");
-        CHECK(engine.failure()->stage == lx::LoadStage::collate);
+        CHECK(engine.failure()->stage == lx::LoadStage::place);
       } else if (k == 5) {
         CHECK(message_of<std::runtime_error>(look) == "finish");
         CHECK(engine.failure()->stage == lx::LoadStage::place);
@@ -198,6 +202,30 @@ TEST_CASE("a failure to open, prepare or finish a batch arrives at that batch") 
   }
   CHECK(resources.unchanged());
   CHECK(quiet.lines.size() == 12);
+}
+
+TEST_CASE("failures that are not of one sample are raised whatever the policy") {
+  const QuietLog quiet;
+  for (const std::size_t workers : {0u, 1u, 2u, 7u}) {
+    const Throw failing{.at_open = 2, .at_prepare = 4, .at_finish = 5};
+    Engine engine(
+        Stream(40, 4, 8, failing), TwoCopies{failing},
+        {.num_workers = workers, .depth = 3, .on_error = lx::OnError::retry(2).then_skip()});
+    std::vector<std::uint64_t> raised;
+    for (; !engine.done(); engine.next()) {
+      try {
+        (void)engine.current();
+      } catch (const std::runtime_error&) {
+        raised.push_back(engine.batch());
+      }
+    }
+    CHECK(raised == std::vector<std::uint64_t>{2, 4, 5});
+    CHECK(engine.statistics().retried == 0);
+    CHECK(engine.statistics().skipped == 0);
+  }
+  lx::LoaderEngine<Whole, lx::HostSink<int>> engine(
+      Whole{}, lx::HostSink<int>(true), {.on_error = lx::OnError::retry(2).then_skip()});
+  CHECK(contains(message_of<lx::StateError>([&] { (void)engine.current(); }), {"visit()"}));
 }
 
 TEST_CASE("an engine may be destroyed while workers wait for the consumer") {
@@ -215,7 +243,7 @@ TEST_CASE("an engine may be destroyed while workers wait for the consumer") {
 
 TEST_CASE("a dataset whose visit() ends early is an error, not a batch with holes") {
   const QuietLog quiet;
-  lx::LoaderEngine<Whole, lx::HostSink<int>> engine(Whole{}, {}, {});
+  lx::LoaderEngine<Whole, lx::HostSink<int>> engine(Whole{}, lx::HostSink<int>(), {});
   CHECK(contains(message_of<lx::StateError>([&] { (void)engine.current(); }),
                  {"visit()", "1 samples early", "hint:"}));
   CHECK(engine.failure()->sample == 7);

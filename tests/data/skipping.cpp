@@ -44,37 +44,42 @@ struct Pairs {
   }
 };
 
-/// Batches of `Rows` samples. Of batch `padded`, row 0 is padding.
+/// Batches of `row_count` samples. Of batch `padded`, the first two rows are padding, or all where
+/// it is `all_padding`; then it may tell a sample that is none of its own.
 struct Batches {
   static constexpr std::uint64_t never = lx::unbounded_batches;
   struct Work {
     Pairs data;
     std::uint64_t first = 0;
     std::size_t row_count = 0;
-    bool padded = false, tells = false;
+    std::size_t padded_rows = 0;
+    bool tells = false;
     const Pairs& dataset() const { return data; }
     std::size_t rows() const { return row_count; }
     std::uint64_t position(std::size_t row) const {
-      return padded && row < 2 ? lx::no_sample : first + row;
+      return row < padded_rows ? lx::no_sample : first + row;
     }
-    std::uint64_t first_sample() const { return tells ? first + 3 : position(0); }
+    std::size_t shape_samples() const { return tells ? 1 : rows(); }
+    std::uint64_t shape_sample(std::size_t i) const { return tells ? first + 3 : position(i); }
   };
   Pairs data = {};
   std::uint64_t count = never;
   std::size_t row_count = 4;
   std::uint64_t padded = never, too_long = never, empty = never;
-  bool tells = false;
+  bool all_padding = false, tells = false;
 
   std::uint64_t batches() const { return count; }
   std::size_t max_rows() const { return row_count; }
   Work batch(std::uint64_t k) const {
     const std::size_t rows = k == too_long ? row_count + 1 : k == empty ? 0 : row_count;
-    return {data, k * row_count, rows, k == padded, tells};
+    const std::size_t padding = k != padded ? 0 : all_padding ? rows : 2;
+    return {data, k * row_count, rows, padding, tells};
   }
 };
 
 using Example = std::vector<std::size_t>;
-using Engine = lx::LoaderEngine<Batches, lx::HostSink<Example>>;
+using Sink = lx::HostSink<Example>;
+using Engine = lx::LoaderEngine<Batches, Sink>;
 
 /// Whether the current batch holds the samples of its number.
 bool is_right(Engine& engine) {
@@ -95,7 +100,7 @@ TEST_CASE("after any skips, each batch is the one of its number") {
   for (const std::size_t workers : worker_counts)
     for (const std::size_t depth : {1u, 2u, 5u, 16u}) {
       INFO("workers " << workers << " depth " << depth);
-      Engine engine({}, {}, {.num_workers = workers, .depth = depth});
+      Engine engine({}, Sink(), {.num_workers = workers, .depth = depth});
       std::uint64_t at = 0;
       for (int step = 0; step < 300; ++step) {
         switch (random() % 4) {
@@ -126,7 +131,7 @@ TEST_CASE("skipped batches are not loaded") {
     INFO("workers " << workers);
     const std::size_t depth = 2 * workers + 1;
     std::atomic<std::size_t> loads{0};
-    Engine engine({.data = {&loads}}, {}, {.num_workers = workers, .depth = depth});
+    Engine engine({.data = {&loads}}, Sink(), {.num_workers = workers, .depth = depth});
     REQUIRE(is_right(engine));
     engine.skip_to(100'000'000);
     REQUIRE(is_right(engine));
@@ -142,7 +147,7 @@ TEST_CASE("of a batch that is being loaded when it is skipped, the rest is not l
   std::atomic<std::size_t> loads{0};
   std::atomic<bool> hold{true};
   // One worker takes a batch of 4000 in quarters; it is held at sample 10 of the first.
-  Engine engine({.data = {&loads, &hold, 10}, .row_count = 4000}, {},
+  Engine engine({.data = {&loads, &hold, 10}, .row_count = 4000}, Sink(),
                 {.num_workers = 1, .depth = 1});
   while (loads < 11) std::this_thread::yield();
   std::thread release([&] {
@@ -159,7 +164,7 @@ TEST_CASE("of a batch that is being loaded when it is skipped, the rest is not l
 TEST_CASE("failures of skipped batches are not told") {
   const QuietLog quiet;
   for (const std::size_t workers : worker_counts) {
-    Engine engine({.too_long = 1}, {}, {.num_workers = workers, .depth = 3});
+    Engine engine({.too_long = 1}, Sink(), {.num_workers = workers, .depth = 3});
     REQUIRE(is_right(engine));
     engine.skip_to(2);
     REQUIRE(is_right(engine));
@@ -172,7 +177,7 @@ TEST_CASE("failures of skipped batches are not told") {
 
 TEST_CASE("beyond the last batch there is an error, not a wait") {
   for (const std::size_t workers : worker_counts) {
-    Engine engine({.count = 2}, {}, {.num_workers = workers, .depth = 2});
+    Engine engine({.count = 2}, Sink(), {.num_workers = workers, .depth = 2});
     engine.skip_to(1);
     REQUIRE(is_right(engine));
     engine.skip_to(7);
@@ -193,23 +198,39 @@ TEST_CASE("beyond the last batch there is an error, not a wait") {
   }
 }
 
-TEST_CASE("a batch without a sample in row 0 is prepared from the one that it tells, or fails") {
+TEST_CASE("a batch without a sample in row 0 takes its shapes from another row's") {
+  for (const std::size_t workers : worker_counts) {
+    Engine engine({.count = 3, .row_count = 16, .padded = 1}, Sink(true),
+                  {.num_workers = workers, .depth = 2});
+    for (; !engine.done(); engine.next()) {
+      const std::uint64_t first = engine.batch() * 16;
+      const auto& batch = engine.current().batch;
+      REQUIRE(batch.get<0>().shape() == lx::Shape{16, 2});
+      for (std::size_t row = 0; row < 16; ++row) {
+        const bool padded = engine.batch() == 1 && row < 2;
+        CHECK(batch.mask().values()[row] == !padded);
+        CHECK(batch.get<0>().values()[2 * row + 1] == (padded ? 0 : first + row));
+      }
+    }
+    CHECK(engine.batches_delivered() == 3);
+  }
+}
+
+TEST_CASE("a batch of padding takes its shapes from the sample that it tells, or fails") {
   const QuietLog quiet;
   for (const bool tells : {true, false})
     for (const std::size_t workers : worker_counts) {
-      Engine engine({.count = 3, .row_count = 16, .padded = 1, .tells = tells}, {},
+      Engine engine({.count = 3, .padded = 1, .all_padding = true, .tells = tells}, Sink(),
                     {.num_workers = workers, .depth = 2});
       for (; !engine.done(); engine.next()) {
-        const std::uint64_t first = engine.batch() * 16;
-        if (engine.batch() == 1 && !tells) {
-          CHECK(contains(message_of<lx::StateError>([&] { (void)engine.current(); }),
-                         {"batch 1 has no sample to take its shapes from", "row 0", "hint:"}));
-          CHECK(engine.failure()->sample == lx::no_sample);
+        if (engine.batch() != 1) {
+          CHECK(is_right(engine));
+        } else if (tells) {
+          CHECK(engine.current().batch.get<0>() == lx::HostArray<std::size_t>({4, 2}));
         } else {
-          const auto& rows = engine.current().batch.get<0>();
-          REQUIRE(rows.shape() == lx::Shape{16, 2});
-          for (std::size_t row = 2; row < 16; ++row)
-            CHECK(rows.values()[2 * row + 1] == first + row);
+          CHECK(contains(message_of<lx::StateError>([&] { (void)engine.current(); }),
+                         {"batch 1 has no sample to take its shapes from", "rows", "hint:"}));
+          CHECK(engine.failure()->sample == lx::no_sample);
         }
       }
       CHECK(engine.batches_delivered() == (tells ? 3 : 2));
@@ -219,7 +240,7 @@ TEST_CASE("a batch without a sample in row 0 is prepared from the one that it te
 TEST_CASE("a batch of more rows than its source said, or of none, is an error") {
   const QuietLog quiet;
   for (const std::size_t workers : worker_counts) {
-    Engine engine({.count = 3, .too_long = 0, .empty = 1}, {},
+    Engine engine({.count = 3, .too_long = 0, .empty = 1}, Sink(),
                   {.num_workers = workers, .depth = 2});
     CHECK(contains(message_of<lx::StateError>([&] { (void)engine.current(); }),
                    {"batch 0 has 5 rows", "1 to 4", "hint:"}));

@@ -121,6 +121,11 @@ class TimeoutError : public detail::ErrorOn<std::runtime_error> {
   detail::SharedText stage_;
 };
 
+/// Work that the program itself asked to stop, by a `std::stop_token`.
+class CancelledError : public detail::ErrorOn<std::runtime_error> {
+  using ErrorOn::ErrorOn;
+};
+
 /// An outside engine (MPI, hwloc, the operating system, ...) reported a failure.
 class EngineError : public detail::ErrorOn<std::runtime_error> {
  public:

@@ -3,21 +3,26 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <utility>
 
-#include <loadax/core/checked.hpp>
 #include <loadax/core/error.hpp>
 #include <loadax/data/batch.hpp>
 #include <loadax/data/collate.hpp>
 #include <loadax/data/dataset.hpp>
 #include <loadax/data/engine.hpp>
+#include <loadax/data/engine_options.hpp>
 #include <loadax/data/epoch_view.hpp>
+#include <loadax/data/error_policy.hpp>
 #include <loadax/data/example.hpp>
 #include <loadax/data/load_failure.hpp>
+#include <loadax/data/loader_statistics.hpp>
 #include <loadax/data/progress.hpp>
 
 namespace loadax {
@@ -33,6 +38,16 @@ struct DataloaderOptions {
   std::size_t prefetch_factor = 2;
   /// Whether a last batch of fewer rows is left out; it is not loaded then.
   bool drop_last = false;
+  /// What becomes of a sample that cannot be loaded. With a policy that skips, every batch has a
+  /// `mask()`, false in the rows of skipped samples, which are zero.
+  OnError on_error = OnError::raise();
+  /// How long the program waits for a batch, `20s` for example; only with workers. Then it gets a
+  /// TimeoutError that tells what hangs, and the iterator is dead.
+  std::optional<std::chrono::nanoseconds> timeout = std::nullopt;
+  /// Where it asks to stop, the next batch is a CancelledError.
+  std::stop_token stop_token = {};
+  /// Bytes of the batches in memory, which are fewer where they would be more.
+  std::optional<std::size_t> max_prefetch_bytes = std::nullopt;
 };
 
 namespace detail {
@@ -113,7 +128,8 @@ explicit Dataloader(D, const DataloaderOptions& = {}) -> Dataloader<D>;
 ///
 /// An exception thrown while a batch is loaded is thrown, as it was, where that batch would have
 /// been delivered, after all batches before it; `iterator.failure()` and the log tell which sample
-/// and stage, and `++iterator` goes on behind it.
+/// and stage, and `++iterator` goes on behind it. `options.on_error` may ask for other tries, or
+/// for such a sample to be skipped.
 template <Dataset D>
 class Dataloader<D> {
   static_assert(
@@ -129,15 +145,13 @@ class Dataloader<D> {
   class iterator;
   class Pass;
 
-  /// @throws ArgumentError for a batch_size or prefetch_factor of 0
+  /// @throws ArgumentError for a batch_size or prefetch_factor of 0, and a timeout that is not
+  /// positive or without workers
   explicit Dataloader(D dataset, const DataloaderOptions& options = {})
       : dataset_(std::make_shared<const D>(std::move(dataset))), options_(options) {
     if (options.batch_size == 0)
       throw ArgumentError("Dataloader: batch_size is 0", "a batch has at least 1 row");
-    if (options.prefetch_factor == 0)
-      throw ArgumentError("Dataloader: prefetch_factor is 0",
-                          "give the number of batches loaded ahead for each worker, at least 1; "
-                          "num_workers = 0 loads nothing ahead");
+    (void)detail::engine_options("Dataloader", options);
   }
 
   const D& dataset() const noexcept { return *dataset_; }
@@ -209,6 +223,9 @@ class Dataloader<D>::iterator {
     return progress;
   }
 
+  /// How fast it is, and where the time goes. Call it in the thread that uses the iterator.
+  LoaderStatistics statistics() const { return engine().statistics(); }
+
  private:
   friend class Pass;
   using Source = detail::EpochSource<D>;
@@ -219,19 +236,15 @@ class Dataloader<D>::iterator {
     Source source(make_epoch_view(std::move(dataset), epoch), options.batch_size,
                   options.drop_last);
     total_ = {.epoch = epoch, .items_total = source.size(), .batches_total = source.batches()};
-    engine_ = std::make_unique<Engine>(std::move(source), HostSink<example_type>(),
-                                       EngineOptions{options.num_workers, depth(options)});
+    engine_ = std::make_unique<Engine>(std::move(source),
+                                       HostSink<example_type>(options.on_error.skips()),
+                                       detail::engine_options("Dataloader", options));
   }
 
   Engine& engine() const {
     if (!engine_)
       throw StateError("a moved-from Dataloader iterator was used", "use the one it was moved to");
     return *engine_;
-  }
-
-  static std::size_t depth(const DataloaderOptions& options) {
-    const auto ahead = checked_multiply(options.num_workers, options.prefetch_factor);
-    return checked_add(ahead.value_or(std::size_t(-1)), std::size_t{1}).value_or(std::size_t(-1));
   }
 
   Progress total_;

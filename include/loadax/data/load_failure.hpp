@@ -1,27 +1,31 @@
-// A batch that could not be loaded: which, where, and why.
+// A batch or sample that could not be loaded: which, where, and why.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <limits>
+#include <string>
 #include <string_view>
-#include <utility>
+
+#include <fmt/core.h>
 
 namespace loadax {
 inline namespace v0 {
 
-/// What a loader was doing for a batch.
+/// What a loader was doing for a batch. Those from source to collate are about one sample.
 enum class LoadStage : std::uint8_t {
   open,       ///< making the epoch's view of the dataset, or starting in a thread
   source,     ///< reading a sample
   transform,  ///< calling a map's function
   collate,    ///< writing a sample into its row
-  place       ///< handing on the whole batch
+  place,      ///< making a batch's memory, or finishing the whole batch
+  deliver     ///< handing the batch to the program
 };
 
 constexpr std::string_view name(LoadStage stage) noexcept {
-  constexpr std::string_view names[] = {"open", "source", "transform", "collate", "place"};
+  constexpr std::string_view names[] = {"open",    "source", "transform",
+                                        "collate", "place",  "deliver"};
   return names[static_cast<std::size_t>(stage)];
 }
 
@@ -39,18 +43,18 @@ struct LoadFailure {
 
 namespace detail {
 
-/// Set in the thread in which a transform threw, until the loader asks.
-inline constinit thread_local bool transform_threw = false;
-
-/// f(), remembering that it was a transform that threw. Costs nothing where it does not throw.
-template <class F>
-decltype(auto) in_transform(F&& f) {
+/// "stage source, sample 7: its text"
+inline std::string where_and_why(const LoadFailure& failure) {
+  std::string what = "an exception of no standard type";
   try {
-    return std::forward<F>(f)();
+    std::rethrow_exception(failure.error);
+  } catch (const std::exception& error) {
+    what = error.what();
   } catch (...) {
-    transform_threw = true;
-    throw;
   }
+  const std::string sample =
+      failure.sample == no_sample ? std::string() : fmt::format(", sample {}", failure.sample);
+  return fmt::format("stage {}{}: {}", name(failure.stage), sample, what);
 }
 
 }  // namespace detail

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <loadax/data/dataset.hpp>
-#include <loadax/data/load_failure.hpp>
+#include <loadax/data/worker_activity.hpp>
 
 namespace loadax {
 inline namespace v0 {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <utility>
 
 #include <fmt/core.h>
@@ -17,9 +19,12 @@
 #include <loadax/data/batch.hpp>
 #include <loadax/data/dataset.hpp>
 #include <loadax/data/engine.hpp>
+#include <loadax/data/engine_options.hpp>
 #include <loadax/data/epoch_view.hpp>
+#include <loadax/data/error_policy.hpp>
 #include <loadax/data/example.hpp>
 #include <loadax/data/load_failure.hpp>
+#include <loadax/data/loader_statistics.hpp>
 #include <loadax/data/progress.hpp>
 #include <loadax/feed/sharded_sink.hpp>
 #include <loadax/mesh/scope.hpp>
@@ -48,6 +53,16 @@ struct ShardedDataloaderOptions {
   /// num_workers * prefetch_factor + 1 batches, and those that the program keeps.
   std::size_t prefetch_factor = 2;
   Tail tail = Tail::drop;
+  /// What becomes of a sample that cannot be loaded. With a policy that skips, every batch has a
+  /// `mask()`, false in the rows of skipped samples, which are zero. Each process masks its own.
+  OnError on_error = OnError::raise();
+  /// How long the program waits for a batch, `20s` for example; only with workers. Then it gets a
+  /// TimeoutError that tells what hangs, and the loader is dead.
+  std::optional<std::chrono::nanoseconds> timeout = std::nullopt;
+  /// Where it asks to stop, the next batch is a CancelledError.
+  std::stop_token stop_token = {};
+  /// Bytes of the batches in this process's memory, which are fewer where they would be more.
+  std::optional<std::size_t> max_prefetch_bytes = std::nullopt;
 };
 
 namespace detail {
@@ -68,12 +83,9 @@ class StreamSource {
       const std::uint64_t global = rows_->global(row);
       return global < samples_ ? first_ + global : no_sample;
     }
-    /// The sample that the batch takes its shapes from: this process's first, or where it has none,
-    /// the first of the global batch.
-    std::uint64_t first_sample() const noexcept {
-      const std::uint64_t mine = position(0);
-      return mine == no_sample ? first_ : mine;
-    }
+    /// Those of the global batch, where this process has none that tells the batch's shapes.
+    std::size_t shape_samples() const noexcept { return static_cast<std::size_t>(samples_); }
+    std::uint64_t shape_sample(std::size_t i) const noexcept { return first_ + i; }
 
    private:
     EpochView<D> view_;
@@ -148,7 +160,8 @@ ShardedDataloader(D, const PartitionSpec&, const ShardedDataloaderOptions& = {})
 /// it.
 ///
 /// An exception thrown while a batch is loaded is thrown, as it was, where that batch would have
-/// been delivered; `++iterator` goes on behind it.
+/// been delivered; `++iterator` goes on behind it. `options.on_error` may ask for other tries, or
+/// for such a sample to be skipped.
 template <Dataset D>
 class ShardedDataloader<D> {
   static_assert(
@@ -173,9 +186,9 @@ class ShardedDataloader<D> {
 
   /// `spec` lays out each field's array [rows, ...] over the mesh in scope. Starts loading.
   /// @throws StateError where no mesh is in scope; ArgumentError where the spec does not fit the
-  /// mesh or does not divide the batch, or global_batch_size or prefetch_factor is 0 (with 0 epochs
-  /// there are no batches); NotSupportedError where the devices' memory is not the host's;
-  /// EngineError where a thread cannot be started
+  /// mesh or does not divide the batch, or an option cannot be, such as a global_batch_size of 0
+  /// (with 0 epochs there are no batches); NotSupportedError where the devices' memory is not the
+  /// host's; EngineError where a thread cannot be started
   ShardedDataloader(D dataset, const PartitionSpec& spec,
                     const ShardedDataloaderOptions& options = {})
       : state_(std::make_unique<State>(std::move(dataset), NamedSharding(current_mesh(), spec),
@@ -187,6 +200,8 @@ class ShardedDataloader<D> {
 
   /// How much of the current epoch was delivered.
   Progress progress() const { return state().progress; }
+  /// How fast the stream is, and where the time goes. Call it in the thread that uses the loader.
+  LoaderStatistics statistics() const { return state().engine->statistics(); }
   const NamedSharding& sharding() const { return state().sharding; }
 
  private:
@@ -294,9 +309,10 @@ struct ShardedDataloader<D>::State {
         const ShardedDataloaderOptions& options)
       : sharding(std::move(where)), epochs(options.epochs), batch_rows(options.global_batch_size) {
     check(options, *runtime);
+    const EngineOptions engine_options = detail::engine_options("ShardedDataloader", options);
     const auto rows = local_rows();
     const auto dataset = std::make_shared<const D>(std::move(d));
-    Source source(dataset, rows, options, depth(options));
+    Source source(dataset, rows, options, engine_options.depth);
     progress.items_total = source.epoch_samples();
     progress.batches_total = source.epoch_batches();
     if (progress.batches_total == 0)
@@ -304,18 +320,14 @@ struct ShardedDataloader<D>::State {
           fmt::format("ShardedDataloader: no batches: {} samples do not fill a batch of {}",
                       dataset->size(), options.global_batch_size));
     Sink sink(sharding, std::move(runtime), rows, options.global_batch_size,
-              options.tail == Tail::pad);
-    engine = std::make_unique<Engine>(std::move(source), std::move(sink),
-                                      EngineOptions{options.num_workers, depth(options)});
+              options.tail == Tail::pad || options.on_error.skips());
+    engine = std::make_unique<Engine>(std::move(source), std::move(sink), engine_options);
   }
 
   void check(const ShardedDataloaderOptions& options, Runtime& runtime) const {
     if (options.global_batch_size == 0)
       throw ArgumentError("ShardedDataloader: global_batch_size is 0",
                           "a batch has at least 1 row");
-    if (options.prefetch_factor == 0)
-      throw ArgumentError("ShardedDataloader: prefetch_factor is 0",
-                          "give the number of batches loaded ahead for each worker, at least 1");
     if (sharding.mesh().local_positions().empty())
       throw StateError(fmt::format("ShardedDataloader: process {} has no device in the mesh",
                                    sharding.mesh().process_index()),
@@ -335,12 +347,6 @@ struct ShardedDataloader<D>::State {
     }
   }
 
-  static std::size_t depth(const ShardedDataloaderOptions& options) {
-    constexpr auto most = std::numeric_limits<std::size_t>::max();
-    const auto ahead = checked_multiply(options.num_workers, options.prefetch_factor);
-    return checked_add(ahead.value_or(most), std::size_t{1}).value_or(most);
-  }
-
   std::uint64_t epoch_of(std::uint64_t batch) const noexcept {
     return batch / progress.batches_total;
   }
@@ -356,7 +362,7 @@ struct ShardedDataloader<D>::State {
       throw StateError(fmt::format("ShardedDataloader: epoch {} has no batch left", epoch),
                        "compare the iterator with end() before * and ++");
   }
-  void skip_to(std::uint64_t epoch) noexcept {
+  void skip_to(std::uint64_t epoch) {
     const auto first = checked_multiply(epoch, progress.batches_total);
     engine->skip_to(first.value_or(unbounded_batches));
   }

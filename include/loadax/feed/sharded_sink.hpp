@@ -85,16 +85,38 @@ class ShardedSink {
         global_rows_(global_rows),
         masked_(masked) {}
 
-  void prepare(Slot& slot, const auto& work, const Example* first) const {
-    if constexpr (needs_example) slot.shapes = RowShapes<Example>(*first, work.first_sample());
-    detail::for_each_field<Example>([&](auto i) {
-      prepare_array(slot.batch.template get<i>(), sharding_,
-                    slot.shapes.batch_shape(i, global_rows_), detail::field_text<Example, i>());
-    });
-    if (!masked_) return;
-    if (!slot.batch.has_mask()) slot.batch.set_mask({});
-    prepare_array(slot.batch.mask(), rows_->sharding(), Shape{global_rows_}, "mask");
+  void measure(Slot& slot, std::uint64_t sample, const Example& example) const {
+    slot.shapes = RowShapes<Example>(example, sample);
   }
+
+  /// On all devices of this process.
+  /// @throws ArgumentError where the sharding does not fit a field
+  std::size_t bytes(const Slot& slot, const auto&) const {
+    std::size_t sum = 0;
+    detail::for_each_field<Example>([&](auto i) {
+      using T = typename field<detail::field_t<Example, i>>::element;
+      try {
+        sum += local_bytes<T>(sharding_, slot.shapes.batch_shape(i, global_rows_));
+      } catch (const ArgumentError& error) {
+        throw ArgumentError(
+            fmt::format("field '{}': {}", detail::field_text<Example, i>(), error.what()));
+      }
+    });
+    if (masked_) sum += local_bytes<bool>(rows_->sharding(), Shape{global_rows_});
+    return sum;
+  }
+
+  /// @pre bytes() did not throw
+  void prepare(Slot& slot, const auto&) const {
+    for_each_array(slot, [](auto& array, const auto&, const Shape& shape) {
+      if (!may_use_again(array, shape)) array = {};  // before others take more
+    });
+    for_each_array(slot, [this](auto& array, const auto& sharding, const Shape& shape) {
+      if (!array.has_value()) array = make_array(array, sharding, shape);
+    });
+  }
+
+  void release(Slot& slot) const { slot.batch = {}; }
 
   void write(Slot& slot, const auto& work, std::size_t row, const Example& example) const {
     slot.shapes.check(example, work.position(row));
@@ -125,16 +147,30 @@ class ShardedSink {
 
  private:
   template <class T>
-  void prepare_array(Array<T>& array, const NamedSharding& sharding, const Shape& shape,
-                     const std::string& field) const {
-    if (array.has_value() && array.shape() == shape && !array.is_shared()) return;
-    try {
-      sharding.check(shape);
-    } catch (const ArgumentError& error) {
-      throw ArgumentError(fmt::format("field '{}': {}", field, error.what()));
-    }
-    array =
-        Array<T>(shape, sharding, detail::allocate_shards<T>(*runtime_, sharding, shape), runtime_);
+  static std::size_t local_bytes(const NamedSharding& sharding, const Shape& shape) {
+    return byte_count(sharding.shard_shape(shape), sizeof(T)) *
+           sharding.mesh().local_positions().size();
+  }
+
+  /// f(array, its sharding, its shape) for each field and the mask.
+  void for_each_array(Slot& slot, auto&& f) const {
+    detail::for_each_field<Example>([&](auto i) {
+      f(slot.batch.template get<i>(), sharding_, slot.shapes.batch_shape(i, global_rows_));
+    });
+    if (!masked_) return;
+    if (!slot.batch.has_mask()) slot.batch.set_mask({});
+    f(slot.batch.mask(), rows_->sharding(), Shape{global_rows_});
+  }
+
+  template <class T>
+  static bool may_use_again(const Array<T>& array, const Shape& shape) {
+    return array.has_value() && array.shape() == shape && !array.is_shared();
+  }
+
+  template <class T>
+  Array<T> make_array(const Array<T>&, const NamedSharding& sharding, const Shape& shape) const {
+    return Array<T>(shape, sharding, detail::allocate_shards<T>(*runtime_, sharding, shape),
+                    runtime_);
   }
 
   /// The sink wrote the shard before anybody else had it.
