@@ -1,70 +1,17 @@
 // The steady state allocates nothing: this program counts every operator new.
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdlib>
-#include <new>
 #include <vector>
 
 #include <loadax/data/dataloader.hpp>
 #include <loadax/data/simple_dataset.hpp>
 
+#include "support/allocations.hpp"
 #include "support/catch.hpp"
 
 namespace lx = loadax;
-
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-
-void* allocate(std::size_t size, std::size_t alignment) {
-  ++allocations;
-  void* p = nullptr;
-  if (posix_memalign(&p, alignment, size) != 0) throw std::bad_alloc();
-  return p;
-}
-
-void* allocate_or_null(std::size_t size, std::size_t alignment) noexcept {
-  try {
-    return allocate(size, alignment);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-
-[[gnu::noinline]] void release(void* p) noexcept { std::free(p); }
-
-}  // namespace
-
-void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
-void* operator new[](std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t a) {
-  return allocate(size, static_cast<std::size_t>(a));
-}
-void* operator new[](std::size_t size, std::align_val_t a) {
-  return allocate(size, static_cast<std::size_t>(a));
-}
-// Those without exceptions too: a sanitizer would take them for its own, and the deletes for ours.
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate_or_null(size, alignof(std::max_align_t));
-}
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate_or_null(size, alignof(std::max_align_t));
-}
-void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
-  return allocate_or_null(size, static_cast<std::size_t>(a));
-}
-void* operator new[](std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
-  return allocate_or_null(size, static_cast<std::size_t>(a));
-}
-void operator delete(void* p) noexcept { release(p); }
-void operator delete[](void* p) noexcept { release(p); }
-void operator delete(void* p, std::size_t) noexcept { release(p); }
-void operator delete[](void* p, std::size_t) noexcept { release(p); }
-void operator delete(void* p, std::align_val_t) noexcept { release(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { release(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { release(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { release(p); }
+using loadax_test::allocations;
 
 namespace {
 
@@ -72,8 +19,8 @@ namespace {
 std::size_t steady_allocations(const auto& loader, std::size_t warm, std::size_t batches) {
   std::size_t before = 0, after = 0, k = 0;
   for (const auto& batch : loader) {
-    if (k == warm) before = allocations;
-    if (k + 1 == batches) after = allocations;
+    if (k == warm) before = allocations.count();
+    if (k + 1 == batches) after = allocations.count();
     if (batch.rows() == 0) std::abort();
     ++k;
   }

@@ -15,9 +15,11 @@
 #include "support/catch.hpp"
 #include "support/expect.hpp"
 #include "support/loading.hpp"
+#include "support/meshes.hpp"
 
 namespace lx = loadax;
 using loadax_test::contains;
+using loadax_test::mesh_of_process;
 using loadax_test::message_of;
 using loadax_test::numbers;
 using loadax_test::worker_counts;
@@ -27,15 +29,6 @@ namespace {
 /// Samples 0, ..., n - 1, sample i as the text [i, i, i].
 auto texts(std::size_t n) {
   return numbers(n).map([](std::int32_t i) { return std::vector<std::int32_t>(3, i); });
-}
-
-/// Four devices on two nodes, each node a process.
-lx::Mesh mesh_of_process(int me) {
-  const lx::SimulatedTopology topology{{.nodes = 2,
-                                        .devices_per_node = 2,
-                                        .processes = lx::Processes::per_node,
-                                        .process_index = me}};
-  return lx::Mesh{lx::create_device_mesh(lx::MeshShape{4}, topology), {"data"}, me};
 }
 
 }  // namespace

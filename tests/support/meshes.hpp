@@ -19,6 +19,15 @@ inline loadax::Mesh mesh_of(const loadax::MeshShape<>& shape, loadax::AxisNames<
   return {loadax::create_device_mesh(shape, topology), std::move(names)};
 }
 
+/// Four devices along "data" on two nodes, each node a process, of which this one is `me`.
+inline loadax::Mesh mesh_of_process(int me) {
+  const loadax::SimulatedTopology topology{{.nodes = 2,
+                                            .devices_per_node = 2,
+                                            .processes = loadax::Processes::per_node,
+                                            .process_index = me}};
+  return {loadax::create_device_mesh(loadax::MeshShape{4}, topology), {"data"}, me};
+}
+
 /// 0, 1, 2, ...
 template <class T = float>
 loadax::HostArray<T> counting(const loadax::Shape& shape) {

@@ -14,6 +14,14 @@ namespace loadax_test {
 /// Compares what this process holds with what it held at the start.
 class Resources {
  public:
+  Resources() {
+    // A sanitizer starts a thread of its own with a program's first.
+    std::thread([] {}).join();
+    threads_ = entries("/proc/self/task");
+    files_ = entries("/proc/self/fd");
+    resident_ = resident_bytes();
+  }
+
   /// Whether there are as many threads and file descriptors. A joined thread is still listed for a
   /// moment, and a detached one needs one to end, so this looks more than once.
   bool unchanged() const {
@@ -38,9 +46,7 @@ class Resources {
     return resident * sysconf(_SC_PAGESIZE);
   }
 
-  std::ptrdiff_t threads_ = entries("/proc/self/task");
-  std::ptrdiff_t files_ = entries("/proc/self/fd");
-  std::ptrdiff_t resident_ = resident_bytes();
+  std::ptrdiff_t threads_ = 0, files_ = 0, resident_ = 0;
 };
 
 }  // namespace loadax_test
