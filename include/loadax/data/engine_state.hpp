@@ -59,15 +59,10 @@ class EngineState {
     activity.change_to(WorkerActivity::Mode::busy);
     {
       ThreadContext::Scope scope;
-      std::exception_ptr unable;
-      try {
-        scope = context.adopt();
-      } catch (...) {
-        unable = std::current_exception();
-      }
+      std::exception_ptr unable = adopt(context, scope);
       const LoadingScope loading(activity, stop_token_);
-      while (load_next(activity, unable)) {
-      }
+      while (load_next(activity, unable))
+        if (unable) unable = adopt(context, scope);
     }
     activity.change_to(WorkerActivity::Mode::absent);
   }
@@ -151,6 +146,17 @@ class EngineState {
   std::size_t useful_workers(std::size_t asked) const noexcept {
     const auto ranges = checked_multiply<std::uint64_t>(batches(), ranges_);
     return ranges ? static_cast<std::size_t>(std::min<std::uint64_t>(asked, *ranges)) : asked;
+  }
+
+  /// Returns why this thread cannot load, or null.
+  static std::exception_ptr adopt(const ThreadContext& context,
+                                  ThreadContext::Scope& scope) noexcept {
+    try {
+      scope = context.adopt();
+      return nullptr;
+    } catch (...) {
+      return std::current_exception();
+    }
   }
 
   /// Claims the next range of rows and loads it. False where none is left, or the consumer is gone.
