@@ -27,14 +27,18 @@ class Allocations {
   /// From now on, lets n allocations succeed and then one fail, or all that follow.
   void fail_one_after(std::int64_t n) noexcept { fail_after(n, false); }
   void fail_all_after(std::int64_t n) noexcept { fail_after(n, true); }
-  /// Back to no failures. Returns whether there was one.
-  bool fail_no_more() noexcept { return left_.exchange(never) < 0; }
+  void fail_no_more() noexcept { left_ = never; }
+  /// How many failed.
+  std::uint64_t failures() const noexcept { return failures_; }
 
   void* allocate(std::size_t size, std::size_t alignment) {
     ++count_;
     if (left_ != never) {
       const std::int64_t left = left_--;
-      if (left == 0 || (left < 0 && fails_all_)) throw std::bad_alloc();
+      if (left == 0 || (left < 0 && fails_all_)) {
+        ++failures_;
+        throw std::bad_alloc();
+      }
     }
     void* p = nullptr;
     if (posix_memalign(&p, alignment, size) != 0) throw std::bad_alloc();
@@ -74,6 +78,7 @@ class Allocations {
 
   std::atomic<std::size_t> count_{0}, large_bytes_{0}, peak_{0};
   std::atomic<std::ptrdiff_t> live_{0};
+  std::atomic<std::uint64_t> failures_{0};
   std::atomic<std::int64_t> left_{never};
   std::atomic<bool> fails_all_{false};
 };
