@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -138,9 +139,9 @@ TEST_CASE("a fault point that hangs is named by the timeout") {
   const Resources resources;
   for (const auto stage : {lx::LoadStage::open, lx::LoadStage::source, lx::LoadStage::transform,
                            lx::LoadStage::collate, lx::LoadStage::place}) {
-    loadax_test::Gate gate;
-    const FaultInjector faults([&](std::string_view point, std::uint64_t) {
-      if (point == name(stage)) gate.pass();
+    const auto gate = std::make_shared<loadax_test::Gate>();
+    const FaultInjector faults([gate, stage](std::string_view point, std::uint64_t) {
+      if (point == name(stage)) gate->pass();
     });
     {
       const lx::Dataloader loader{numbers(40).map([](int i) { return i; }),
@@ -154,7 +155,7 @@ TEST_CASE("a fault point that hangs is named by the timeout") {
         CHECK(it.failure()->stage == stage);
       }
     }
-    gate.open();
+    gate->open();
     CHECK(resources.unchanged());
   }
 }

