@@ -38,7 +38,6 @@
 #include <loadax/data/error_policy.hpp>
 #include <loadax/data/example.hpp>
 #include <loadax/data/field.hpp>
-#include <loadax/data/host_sink.hpp>
 #include <loadax/data/load_failure.hpp>
 #include <loadax/data/load_task.hpp>
 #include <loadax/data/loader_statistics.hpp>
@@ -47,7 +46,6 @@
 #include <loadax/data/progress.hpp>
 #include <loadax/data/random_map.hpp>
 #include <loadax/data/range_loader.hpp>
-#include <loadax/data/row_view.hpp>
 #include <loadax/data/shuffle.hpp>
 #include <loadax/data/simple_dataset.hpp>
 #include <loadax/data/slice.hpp>
