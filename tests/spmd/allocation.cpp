@@ -1,8 +1,7 @@
 // Steps in a program whose allocations fail, each in its turn.
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -11,9 +10,9 @@
 #include <loadax/placement/with_sharding_constraint.hpp>
 #include <loadax/spmd/shard_map.hpp>
 
-#include "support/allocations.hpp"
 #include "support/catch.hpp"
 #include "support/meshes.hpp"
+#include "support/out_of_memory.hpp"
 
 namespace lx = loadax;
 using loadax_test::allocations;
@@ -45,30 +44,6 @@ auto training_step(const lx::Mesh& mesh) {
       {.check_replicas = true});
 }
 
-/// Runs `code` with allocation 0 failing, then 1, and so on, until none is left to fail.
-/// `after(kept)` is called after each run, with the number of blocks that are allocated now and
-/// were not before. Returns how many failed.
-template <class Code, class After>
-std::int64_t fail_each_allocation(Code&& code, After&& after) {
-  for (std::int64_t n = 0;; ++n) {
-    INFO("allocation " << n << " fails");
-    const auto failures = allocations.failures();
-    bool thrown = false;
-    const auto live = allocations.live();
-    allocations.fail_one_after(n);
-    try {
-      code();
-    } catch (const std::bad_alloc&) {
-      thrown = true;
-    }
-    allocations.fail_no_more();
-    const auto kept = allocations.live() - live;
-    if (allocations.failures() == failures) return n;
-    CHECK(thrown);
-    after(kept);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("whichever allocation fails, a program ends with std::bad_alloc and no leak", "[spmd]") {
@@ -84,11 +59,23 @@ TEST_CASE("whichever allocation fails, a program ends with std::bad_alloc and no
     return std::pair{loss, host.w.data()[0]};
   };
   const auto expected = program();
-  auto result = expected;
-  const auto failed = fail_each_allocation([&] { result = program(); },
-                                           [](std::ptrdiff_t kept) { REQUIRE(kept == 0); });
-  CHECK(result == expected);
-  CHECK(failed > 50);
+  for (const bool for_good : {false, true}) {
+    int failed = 0;
+    loadax_test::run_out_of_memory(for_good, [&] {
+      const auto failures = allocations.failures();
+      std::optional<std::pair<float, float>> result;
+      try {
+        result = program();
+      } catch (const std::bad_alloc&) {
+        ++failed;
+      }
+      allocations.fail_no_more();
+      // Where one failed, there is no result.
+      REQUIRE(result.has_value() == (allocations.failures() == failures));
+      if (result) REQUIRE(*result == expected);
+    });
+    CHECK(failed > 50);
+  }
 }
 
 TEST_CASE("after a failed allocation a step can be called again", "[spmd]") {
@@ -103,11 +90,18 @@ TEST_CASE("after a failed allocation a step can be called again", "[spmd]") {
   auto params = place();
   const auto run = [&] { return std::get<0>(step(lx::inout(params), x)); };
   const float expected = run();
-  params = place();
-  const auto failed = fail_each_allocation(run, [&](std::ptrdiff_t) {
-    params = place();
-    CHECK(run() == expected);
-    params = place();
-  });
-  CHECK(failed > 5);
+  for (const bool for_good : {false, true}) {
+    int failed = 0;
+    loadax_test::run_out_of_memory(for_good, [&] {
+      try {
+        run();
+      } catch (const std::bad_alloc&) {
+        ++failed;
+      }
+      allocations.fail_no_more();
+      params = place();
+      REQUIRE(run() == expected);
+    });
+    CHECK(failed > 5);
+  }
 }
