@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <loadax/placement/global_to_host_array.hpp>
@@ -241,6 +242,14 @@ TEST_CASE("results that make no array are errors", "[spmd]") {
                            static_cast<std::size_t>(2 - ctx.device().id), lx::HostArray<int>({1}));
                      }),
                  {"different form", "hint:"}));
+}
+
+TEST_CASE("a step that was moved from is still there", "[spmd]") {
+  const auto mesh = mesh_of({2}, {"x"});
+  auto step = lx::shard_map(mesh, std::tuple<>(), lx::P(), [](lx::DeviceContext&) { return 3; });
+  const auto moved = std::move(step);
+  CHECK(moved() == 3);
+  CHECK(step() == 3);
 }
 
 TEST_CASE("a step may be called from several threads", "[spmd]") {

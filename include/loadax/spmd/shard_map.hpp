@@ -57,6 +57,10 @@ class ShardMap {
            const ShardMapOptions& options)
       : step_(std::make_shared<Step>(mesh, in_specs, out_spec, std::move(code), options)) {}
 
+  /// To move is to copy, so that no step is ever empty.
+  ShardMap(const ShardMap&) = default;
+  ShardMap& operator=(const ShardMap&) = default;
+
   /// Runs the code on all local devices at once and returns its result.
   ///
   /// An argument is an array, a structure of arrays, or `inout` of one. The code of a device gets
