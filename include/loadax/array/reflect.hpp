@@ -37,26 +37,58 @@ consteval bool takes_plain(std::index_sequence<I...>) {
 }
 
 template <class T, std::size_t N>
-consteval bool takes_braced_up_to() {
-  if constexpr (N == 0) {
-    return false;
+consteval std::size_t most_braced() {
+  if constexpr (N == 0 || takes_braced<T>(std::make_index_sequence<N>{})) {
+    return N;
   } else {
-    return takes_braced<T>(std::make_index_sequence<N>{}) || takes_braced_up_to<T, N - 1>();
+    return most_braced<T, N - 1>();
+  }
+}
+template <class T, std::size_t N>
+consteval std::size_t most_plain() {
+  if constexpr (N == 0 || takes_plain<T>(std::make_index_sequence<N>{})) {
+    return N;
+  } else {
+    return most_plain<T, N - 1>();
   }
 }
 
-template <class T, std::size_t N>
-consteval std::size_t count_fields() {
-  if constexpr (N == 0) {
-    return 0;
-  } else if constexpr (takes_braced<T>(std::make_index_sequence<N>{})) {
-    return N;
-  } else if constexpr (takes_plain<T>(std::make_index_sequence<N>{}) &&
-                       !takes_braced_up_to<T, N - 1>()) {
-    return N;
+/// Of `Plain` initialisers, how many go to the field that begins with initialiser `Begin`: more
+/// than one where it is a C array, which one brace fills.
+template <class T, std::size_t Plain, std::size_t Begin, std::size_t After>
+consteval std::size_t plain_taken_by_field() {
+  constexpr bool fits = []<std::size_t... B, std::size_t... A>(std::index_sequence<B...>,
+                                                               std::index_sequence<A...>) {
+    return requires {
+      T{(void(B), AnyField<T>{})..., {AnyField<T>{}}, (void(A), AnyField<T>{})...};
+    };
+  }(std::make_index_sequence<Begin>{}, std::make_index_sequence<After>{});
+  if constexpr (fits) {
+    return Plain - Begin - After;
+  } else if constexpr (After == 0) {
+    return 1;  // a class that one brace does not make
   } else {
-    return count_fields<T, N - 1>();
+    return plain_taken_by_field<T, Plain, Begin, After - 1>();
   }
+}
+template <class T, std::size_t Plain, std::size_t Begin = 0>
+consteval std::size_t count_plain_fields() {
+  if constexpr (Begin >= Plain) {
+    return 0;
+  } else {
+    constexpr auto taken = plain_taken_by_field<T, Plain, Begin, Plain - Begin - 1>();
+    return 1 + count_plain_fields<T, Plain, Begin + taken>();
+  }
+}
+
+/// As many as take one braced initialiser each, or plain ones. Either may fall short: braces leave
+/// a choice between constructors, plain ones between constructors and conversions.
+template <class T>
+consteval std::size_t count_initialised_fields() {
+  constexpr std::size_t braced = most_braced<T, max_fields + 1>();
+  constexpr std::size_t most = 4 * max_fields, plain = most_plain<T, most>();
+  constexpr std::size_t counted = plain < most ? count_plain_fields<T, plain>() : 0;
+  return braced > counted ? braced : counted;
 }
 
 /// As many as take an empty brace, which leaves nothing to choose between a field's constructors;
@@ -81,7 +113,7 @@ consteval std::size_t count_fields() {
   else if constexpr (requires { T{{},{},{}}; }) return 3;
   else if constexpr (requires { T{{},{}}; }) return 2;
   else if constexpr (requires { T{{}}; }) return 1;
-  else return count_fields<T, max_fields + 1>();
+  else return count_initialised_fields<T>();
   // clang-format on
 }
 
@@ -132,12 +164,15 @@ inline constexpr bool takes_anywhere = []<std::size_t... I>(std::index_sequence<
           ...);
 }(std::make_index_sequence<field_count<T>>{});
 
+template <class T>
+concept TupleLike = requires { std::tuple_size<T>::value; };
+
 /// An aggregate whose initialisers are its fields: a base class takes one too, and a nameless union
 /// takes one for several.
 template <class T>
-concept CountableFields = std::is_aggregate_v<T> && !std::is_array_v<T> && field_count<T> >= 1 &&
-                          field_count<T> <= max_fields && !takes_anywhere<T, AnyBase<T>> &&
-                          !takes_anywhere<T, AnyNamelessUnion>;
+concept CountableFields = std::is_class_v<T> && std::is_aggregate_v<T> && !TupleLike<T> &&
+                          field_count<T> >= 1 && field_count<T> <= max_fields &&
+                          !takes_anywhere<T, AnyBase<T>> && !takes_anywhere<T, AnyNamelessUnion>;
 
 /// A tuple of references to the fields, in order of declaration.
 template <class T, std::size_t N = field_count<T>>
@@ -173,13 +208,22 @@ union Shadow {
 template <class T>
 inline Shadow<T> shadow{};
 
+template <class Pointer>
+struct FieldPointer {
+  Pointer pointer;
+};
+template <class Pointer>
+FieldPointer(Pointer) -> FieldPointer<Pointer>;
+
+template <FieldPointer...>
+struct FieldPointers {};
+
 /// Whether each of T's fields is an object within it: a reference is none, a bit-field has no
 /// address.
 template <class T, std::size_t... I>
 consteval bool has_addressable_fields(std::index_sequence<I...>) {
   return requires {
-    typename std::bool_constant<((&std::get<I>(tie_fields<const T>(shadow<T>.value)) == nullptr) ||
-                                 ...)>;
+    FieldPointers<FieldPointer{&std::get<I>(tie_fields<const T>(shadow<T>.value))}...>{};
   };
 }
 
@@ -187,13 +231,6 @@ consteval bool has_addressable_fields(std::index_sequence<I...>) {
 template <class T>
 concept ReadableFields =
     CountableFields<T> && has_addressable_fields<T>(std::make_index_sequence<field_count<T>>{});
-
-template <class Pointer>
-struct FieldPointer {
-  Pointer pointer;
-};
-template <class Pointer>
-FieldPointer(Pointer) -> FieldPointer<Pointer>;
 
 template <auto Pointer>
 consteval std::string_view pretty_name() {

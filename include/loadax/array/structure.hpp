@@ -58,6 +58,9 @@ struct structure<S<L>> {
   template <template <class> class M>
   using rebind = S<M>;
   static constexpr auto children(auto& s) {
+    static_assert(detail::ReadableFields<S<L>>,
+                  "loadax: a structure must have 1 to 16 public fields, and no base class, "
+                  "reference, bit-field or nameless union");
     return detail::tie_fields<std::remove_reference_t<decltype(s)>, size>(s);
   }
   template <std::size_t I>

@@ -18,9 +18,6 @@ namespace loadax {
 inline namespace v0 {
 namespace detail {
 
-template <class T>
-concept TupleLike = requires { std::tuple_size<T>::value; };
-
 /// References to the fields of an example: an aggregate, a tuple or a pair has several, anything
 /// that is a field itself is the only one.
 template <class Example>

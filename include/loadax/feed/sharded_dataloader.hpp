@@ -164,12 +164,9 @@ ShardedDataloader(D, const PartitionSpec&, const ShardedDataloaderOptions& = {})
 /// for such a sample to be skipped.
 template <Dataset D>
 class ShardedDataloader<D> {
-  static_assert(
-      ExampleType<example_t<D>>,
-      "loadax: an example must be a field (a number, an array of fixed size, or a vector, "
-      "span or HostArray of those) or a tuple, pair or aggregate of them, with 1 to 16 "
-      "public fields and no base class, reference, bit-field or nameless union; specialise "
-      "loadax::field<F> for a type of your own");
+  static_assert(ExampleType<example_t<D>>,
+                "loadax: an example must be a field, or a tuple, pair or aggregate of 1 to 16 "
+                "fields; specialise loadax::field<F> for a type of your own");
 
   using Source = detail::StreamSource<D>;
   using Sink = ShardedSink<example_t<D>>;

@@ -1,0 +1,8 @@
+// error: loadax: a structure must have 1 to 16 public fields
+#include <loadax/array/host_array.hpp>
+#include <loadax/array/structure.hpp>
+template <template <class> class Leaf>
+struct Params {};
+auto fields_of(Params<loadax::HostArray>& params) {
+  return loadax::structure<Params<loadax::HostArray>>::children(params);
+}
