@@ -130,19 +130,32 @@ def cmake_list(headers):
     return text
 
 
-def umbrella(headers):
-    """The text of loadax.hpp for these headers."""
+def umbrella(root, headers):
+    """The text of loadax.hpp: each header stands behind those that it includes, so that the compiler
+    names no other header on the way to an error in it."""
+    core = [header for header in headers if room_of(header) not in OWN_COMPONENT]
+    seen, order = set(), []
+
+    def add(header):
+        if header in seen or header not in core:
+            return
+        seen.add(header)
+        for line in (root / "include" / "loadax" / header).read_text().splitlines():
+            if match := INCLUDE.match(line):
+                add(match[2].removeprefix("loadax/"))
+        order.append(header)
+
+    for header in sorted(core):
+        add(header)
     text = "// Everything that needs no engine beyond fmt and Boost.Regex.\n#pragma once\n\n"
-    for header in sorted(headers):
-        if room_of(header) and room_of(header) not in OWN_COMPONENT:
-            text += f"#include <loadax/{header}>\n"
-    return text
+    text += "// clang-format off: in order of dependence\n"
+    return text + "".join(f"#include <loadax/{header}>\n" for header in order)
 
 
 def lists(root, headers):
     """(file, what it must hold) for the two lists of headers."""
     yield root / "cmake" / "headers.cmake", cmake_list([*headers, "loadax.hpp"])
-    yield root / "include" / "loadax" / "loadax.hpp", umbrella(headers)
+    yield root / "include" / "loadax" / "loadax.hpp", umbrella(root, headers)
 
 
 def top_level(root):
