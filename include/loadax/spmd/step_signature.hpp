@@ -82,13 +82,13 @@ inline constexpr bool code_takes = [] {
 template <class S>
 concept PlacedStructure = ArrayStructure<S> && std::same_as<rebind_t<S, Array>, S>;
 
-/// The device's part of an argument: a structure of views.
 template <class>
 inline constexpr bool is_step_argument = false;
 template <PlacedStructure S>
 inline constexpr bool is_step_argument<S> = true;
 template <PlacedStructure S>
 inline constexpr bool is_step_argument<InOut<S>> = true;
+/// The device's part of an argument: a structure of views.
 template <class S>
 struct device_part {
   using type = rebind_t<S, ConstView>;
