@@ -16,9 +16,10 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// `allowed` from now; none where that is none, or further away than the clock can tell.
 inline Deadline deadline_in(std::optional<std::chrono::nanoseconds> allowed) {
+  if (!allowed) return std::nullopt;
   using Clock = std::chrono::steady_clock;
   const auto now = Clock::now();
-  if (!allowed || *allowed > Clock::time_point::max() - now) return std::nullopt;
+  if (*allowed > Clock::time_point::max() - now) return std::nullopt;
   return now + *allowed;
 }
 

@@ -119,14 +119,26 @@ class LoadingScope {
 /// f(), a function of the user's that a dataset calls for a sample. Where it throws, the thread's
 /// activity stays at the stage `transform`.
 template <class F>
-auto in_transform(F&& f) {
-  WorkerActivity* const activity = loading_thread.activity;
-  if (activity == nullptr) return std::forward<F>(f)();
-  const LoadStage before = activity->stage();
-  activity->go_on_to(LoadStage::transform);
-  auto result = std::forward<F>(f)();
-  activity->set_stage(before);
-  return result;
+decltype(auto) in_transform(F&& f) {
+  struct Transforming {
+    WorkerActivity* activity = loading_thread.activity;
+    LoadStage before{};
+    Transforming() {
+      if (activity == nullptr) return;
+      before = activity->stage();
+      activity->go_on_to(LoadStage::transform);
+    }
+    ~Transforming() {
+      if (activity != nullptr) activity->set_stage(before);
+    }
+  };
+  Transforming transforming;
+  try {
+    return std::forward<F>(f)();
+  } catch (...) {
+    transforming.activity = nullptr;
+    throw;
+  }
 }
 
 }  // namespace detail
