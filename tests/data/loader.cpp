@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <loadax/core/error.hpp>
+#include <loadax/core/index_permutation.hpp>
 #include <loadax/data/dataloader.hpp>
 #include <loadax/data/simple_dataset.hpp>
 
@@ -23,6 +24,7 @@ using loadax_test::contains;
 using loadax_test::message_of;
 using loadax_test::numbers;
 using loadax_test::worker_counts;
+using namespace std::chrono_literals;
 
 TEST_CASE("batches are in the dataset's order, each sample exactly once, for all small grids") {
   for (std::size_t n = 0; n <= 12; ++n)
@@ -109,6 +111,26 @@ TEST_CASE("the largest options work") {
   // No more threads are started than there are rows to load.
   const lx::Dataloader eager{numbers(5), {.batch_size = 2, .num_workers = 1'000'000}};
   CHECK(batches_of(eager).size() == 3);
+}
+
+TEST_CASE("a loader over 2^40 shuffled samples starts at once") {
+  struct Huge {
+    std::size_t size() const { return std::size_t{1} << 40; }
+    std::size_t operator[](std::size_t i) const { return i; }
+  };
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::size_t workers : worker_counts) {
+    const lx::Dataloader loader{lx::dataset(Huge{}).shuffle(7),
+                                {.batch_size = 4, .num_workers = workers}};
+    const lx::IndexPermutation order(std::uint64_t{1} << 40, 7, 1);
+    const auto pass = loader.epoch(1);
+    auto it = pass.begin();
+    for (std::uint64_t k = 0; k < 3; ++k, ++it)
+      for (std::size_t row = 0; row < 4; ++row)
+        CHECK(get<0>(*it).values()[row] == order(4 * k + row));
+    CHECK(it.progress().batches_total == std::uint64_t{1} << 38);
+  }
+  CHECK(std::chrono::steady_clock::now() - start < 5s);
 }
 
 TEST_CASE("several iterators over one loader are independent") {

@@ -78,6 +78,20 @@ TEST_CASE("batches in memory take no more bytes than max_prefetch_bytes, though 
     }
 }
 
+TEST_CASE("without a limit, batches take the bytes of the ring, however long the pass") {
+  for (const std::size_t workers : {0u, 1u, 2u}) {
+    const lx::Dataloader loader{rows(6400),
+                                {.batch_size = 64, .num_workers = workers, .prefetch_factor = 3}};
+    const std::size_t peak = peak_of_large([&] {
+      std::size_t batches = 0;
+      for (const auto& batch : loader) batches += batch.rows() == 64;
+      CHECK(batches == 100);
+    });
+    const std::size_t ring = 3 * workers + 1;
+    CHECK(peak <= ring * (64 * kib + 64));
+  }
+}
+
 TEST_CASE("the limit holds for batches of changing sizes, which come in order") {
   const auto seed = loadax_test::seed();
   INFO("seed " << seed);

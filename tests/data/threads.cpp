@@ -1,6 +1,8 @@
 // How the threads of a Dataloader work together, and end.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -144,6 +146,28 @@ TEST_CASE("an epoch ends without a pause") {
   const auto start = std::chrono::steady_clock::now();
   for (int epoch = 0; epoch < 50; ++epoch) CHECK(batches_of(loader).size() == 3);
   CHECK(std::chrono::steady_clock::now() - start < 50 * 50ms);
+}
+
+TEST_CASE("neither slow batches nor failures deepen the stack") {
+  const QuietLog quiet;
+  std::uintptr_t lowest = ~std::uintptr_t{0}, highest = 0;
+  const auto dataset = numbers(4000).map([&](int i) {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    lowest = std::min(lowest, here);
+    highest = std::max(highest, here);
+    if (i % 100 == 0) std::this_thread::sleep_for(100us);
+    if (i % 3 != 0) throw std::runtime_error("bad");
+    return i;
+  });
+  for (const std::size_t workers : {0u, 1u}) {
+    lowest = ~std::uintptr_t{0};
+    highest = 0;
+    const lx::Dataloader loader{
+        dataset,
+        {.batch_size = 4, .num_workers = workers, .on_error = lx::OnError::retry(2).then_skip()}};
+    CHECK(batches_of(loader).size() == 1000);
+    CHECK(highest - lowest < 4096);
+  }
 }
 
 TEST_CASE("one slow sample does not hold up the other workers") {
