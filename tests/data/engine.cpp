@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <loadax/core/error.hpp>
-#include <loadax/data/collate.hpp>
 #include <loadax/data/engine.hpp>
 #include <loadax/data/epoch_view.hpp>
+#include <loadax/data/host_sink.hpp>
 #include <loadax/data/simple_dataset.hpp>
 
 #include "support/catch.hpp"

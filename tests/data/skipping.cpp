@@ -12,9 +12,9 @@
 
 #include <loadax/core/error.hpp>
 #include <loadax/core/random.hpp>
-#include <loadax/data/collate.hpp>
 #include <loadax/data/dataloader.hpp>
 #include <loadax/data/engine.hpp>
+#include <loadax/data/host_sink.hpp>
 #include <loadax/data/simple_dataset.hpp>
 
 #include "support/catch.hpp"

@@ -1,5 +1,6 @@
 // Fields of particular types over the devices of a mesh: bits, and shapes known at run time only.
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -123,4 +124,47 @@ TEST_CASE("where the sample that tells the shape cannot be read, its batch says 
     CHECK(it == epoch.end());
   }
   lx::set_log_sink(before);
+}
+
+TEST_CASE("a source writes its samples straight into the one shard that has their row", "[feed]") {
+  struct Rows {
+    std::atomic<int>* in_place;
+    std::atomic<int>* by_value;
+    std::size_t size() const { return 16; }
+    std::array<std::int32_t, 2> operator[](std::size_t i) const {
+      ++*by_value;
+      return {static_cast<std::int32_t>(i), -static_cast<std::int32_t>(i)};
+    }
+    void read_into(std::size_t i, const lx::RowView<std::array<std::int32_t, 2>>& row) const {
+      ++*in_place;
+      row.get<0>()[0] = static_cast<std::int32_t>(i);
+      row.get<0>()[1] = -static_cast<std::int32_t>(i);
+    }
+  };
+  lx::MeshScope scope{loadax_test::mesh_of({2, 2}, {"data", "model"})};
+  const auto check = [](const lx::PartitionSpec& spec, bool in_one_piece) {
+    for (const std::size_t workers : worker_counts) {
+      std::atomic<int> in_place{0}, by_value{0};
+      lx::ShardedDataloader loader{
+          Rows{&in_place, &by_value},
+          spec,
+          {.global_batch_size = 8, .num_workers = workers, .on_error = lx::OnError::skip()}};
+      std::int32_t next = 0;
+      for (auto epoch : loader.epochs())
+        for (const auto& batch : epoch) {
+          const auto host = lx::global_to_host_array(batch);
+          for (std::size_t row = 0; row < 8; ++row, ++next) {
+            CHECK(host.get<0>().values()[2 * row] == next);
+            CHECK(host.get<0>().values()[2 * row + 1] == -next);
+            CHECK(host.mask().values()[row]);
+          }
+        }
+      CHECK(next == 16);
+      CHECK(in_place == (in_one_piece ? 16 : 0));
+      CHECK(by_value == (in_one_piece ? 0 : 16));
+    }
+  };
+  check(lx::P(lx::axes("data", "model")), true);
+  check(lx::P("data"), false);           // two devices have each row
+  check(lx::P("data", "model"), false);  // each has a part of it
 }

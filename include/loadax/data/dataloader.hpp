@@ -14,13 +14,13 @@
 
 #include <loadax/core/error.hpp>
 #include <loadax/data/batch.hpp>
-#include <loadax/data/collate.hpp>
 #include <loadax/data/dataset.hpp>
 #include <loadax/data/engine.hpp>
 #include <loadax/data/engine_options.hpp>
 #include <loadax/data/epoch_view.hpp>
 #include <loadax/data/error_policy.hpp>
 #include <loadax/data/example.hpp>
+#include <loadax/data/host_sink.hpp>
 #include <loadax/data/load_failure.hpp>
 #include <loadax/data/loader_statistics.hpp>
 #include <loadax/data/progress.hpp>

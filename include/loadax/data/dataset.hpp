@@ -21,6 +21,7 @@ inline namespace v0 {
 ///    plain `operator[]` is that of epoch 0.
 ///  - `visit(first, count, f) const`: calls `f(example)` for samples first, first + 1, ..., at most
 ///    `count` and until it returns false. For datasets that know a faster way than one by one.
+///  - `read_into(i, row) const`: writes sample i where it is to go, see data/row_view.hpp.
 ///  - `prefetch(i) const noexcept`: sample i is about to be read.
 template <class D>
 concept Dataset = requires(const D& dataset, std::size_t i) {

@@ -15,6 +15,7 @@
 #include <loadax/data/dataset.hpp>
 #include <loadax/data/load_failure.hpp>
 #include <loadax/data/load_task.hpp>
+#include <loadax/data/row_view.hpp>
 #include <loadax/data/worker_activity.hpp>
 
 namespace loadax {
@@ -184,6 +185,7 @@ class RangeLoader {
     std::size_t count = 1;
     while (row_ + count < end_ && work().position(row_ + count) == first + count) ++count;
     const std::size_t end = row_ + count;
+    if constexpr (ReadsIntoRows<View>) return read_into_rows(first, end);
     std::uint64_t sample = first;
     bool go_on = true;
     activity_.enter(LoadStage::source, sample);
@@ -201,6 +203,26 @@ class RangeLoader {
       return false;
     }
     return go_on;
+  }
+
+  /// The same for a dataset that writes its samples in place.
+  bool read_into_rows(std::uint64_t sample, std::size_t end) {
+    for (; row_ < end; ++sample) {
+      activity_.enter(LoadStage::source, sample);
+      if (!may_write_ && !await_prepared(sample, nullptr)) return false;
+      const auto i = static_cast<std::size_t>(sample);
+      if (const auto row = task_.sink.row(slot_.storage, row_)) {
+        work().dataset().read_into(i, *row);
+        task_.sink.mark_written(slot_.storage, row_);
+        ++row_;
+      } else {
+        const auto& example = work().dataset()[i];
+        activity_.go_on_to(LoadStage::collate);
+        if (!write(sample, example)) return false;
+      }
+      if (is_passed()) return false;
+    }
+    return true;
   }
 
   bool write(std::uint64_t sample, const Example& example) {

@@ -29,6 +29,13 @@ class ShuffleDataset : public Transforms<ShuffleDataset<D>> {
   std::size_t size() const { return static_cast<std::size_t>(order_.size()); }
   decltype(auto) operator[](std::size_t i) const { return dataset_[source_index(i)]; }
 
+  template <class Row>
+  void read_into(std::size_t i, const Row& row) const
+    requires requires(const D& dataset) { dataset.read_into(i, row); }
+  {
+    dataset_.read_into(source_index(i), row);
+  }
+
   auto for_epoch(std::uint64_t epoch) const {
     return ShuffleDataset<detail::epoch_view_t<D>>(detail::for_epoch(dataset_, epoch), seed_,
                                                    epoch);

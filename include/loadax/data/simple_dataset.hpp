@@ -69,6 +69,13 @@ class SharedDataset : public Transforms<SharedDataset<D>> {
     detail::visit(*dataset_, first, count, visitor);
   }
 
+  template <class Row>
+  void read_into(std::size_t i, const Row& row) const
+    requires requires(const D& dataset) { dataset.read_into(i, row); }
+  {
+    dataset_->read_into(i, row);
+  }
+
   void prefetch(std::size_t i) const noexcept { detail::prefetch(*dataset_, i); }
 
  private:

@@ -71,6 +71,14 @@ class SliceDataset : public Transforms<SliceDataset<D>> {
     detail::visit(dataset_, part_.start + first, count, visitor);
   }
 
+  template <class Row>
+  void read_into(std::size_t i, const Row& row) const
+    requires requires(const D& dataset) { dataset.read_into(i, row); }
+  {
+    if (i >= size()) detail::throw_no_sample("slice", i, size());
+    dataset_.read_into(part_.start + i, row);
+  }
+
   void prefetch(std::size_t i) const noexcept { detail::prefetch(dataset_, part_.start + i); }
 
  private:

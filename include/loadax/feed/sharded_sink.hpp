@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 #include <loadax/data/batch.hpp>
 #include <loadax/data/collate.hpp>
 #include <loadax/data/example.hpp>
+#include <loadax/data/row_view.hpp>
 #include <loadax/placement/array.hpp>
 #include <loadax/placement/runtime.hpp>
 #include <loadax/placement/strided_copy.hpp>
@@ -128,6 +131,27 @@ class ShardedSink {
       });
       if (masked_) mark(slot, row, k, true);
     }
+  }
+
+  /// Where a sample that writes itself is to go, if its row lies on one device and in one piece;
+  /// mark_written() follows.
+  std::optional<RowView<Example>> row(Slot& slot, std::size_t row) const {
+    const auto& holders = rows_->holders(row);
+    if (holders.size() != 1) return std::nullopt;
+    typename RowView<Example>::spans_type spans;
+    bool is_whole = true;
+    detail::for_each_field<Example>([&](auto i) {
+      const auto& shard = slot.batch.template get<i>().addressable_shards()[holders[0]];
+      const std::size_t size = row_size(shard.shape);
+      is_whole = is_whole && size == slot.shapes.size(i);
+      std::get<i>(spans) = {writable(shard) + (rows_->global(row) - shard.index[0].start) * size,
+                            size};
+    });
+    if (!is_whole) return std::nullopt;
+    return RowView<Example>(spans);
+  }
+  void mark_written(Slot& slot, std::size_t row) const {
+    if (masked_) mark(slot, row, rows_->holders(row)[0], true);
   }
 
   /// A row without a sample is zero, and false in the mask.
