@@ -11,6 +11,19 @@
 
 namespace loadax_test {
 
+#if defined(__has_feature)
+#define LOADAX_TEST_HAS_FEATURE(x) __has_feature(x)
+#else
+#define LOADAX_TEST_HAS_FEATURE(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    LOADAX_TEST_HAS_FEATURE(address_sanitizer) || LOADAX_TEST_HAS_FEATURE(thread_sanitizer)
+inline constexpr bool keeps_freed_memory = true;
+#else
+inline constexpr bool keeps_freed_memory = false;
+#endif
+#undef LOADAX_TEST_HAS_FEATURE
+
 /// Compares what this process holds with what it held at the start.
 class Resources {
  public:
@@ -32,8 +45,11 @@ class Resources {
     return false;
   }
 
-  /// Bytes of resident memory that came since the start.
-  std::ptrdiff_t resident_growth() const { return resident_bytes() - resident_; }
+  /// Bytes of resident memory that came since the start. 0 under a sanitizer: it keeps freed memory
+  /// for a while, and looks for leaks itself.
+  std::ptrdiff_t resident_growth() const {
+    return keeps_freed_memory ? 0 : resident_bytes() - resident_;
+  }
 
  private:
   static std::ptrdiff_t entries(const char* folder) {

@@ -115,7 +115,7 @@ class ShardedSink {
       if (!may_use_again(array, shape)) array = {};  // before others take more
     });
     for_each_array(slot, [this](auto& array, const auto& sharding, const Shape& shape) {
-      if (!array.has_value()) array = make_array(array, sharding, shape);
+      if (!array.has_value()) array = this->make_array(array, sharding, shape);
     });
   }
 
