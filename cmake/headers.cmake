@@ -67,6 +67,7 @@ set(LOADAX_HEADERS_data
   data/error_policy.hpp
   data/example.hpp
   data/field.hpp
+  data/host_sink.hpp
   data/load_failure.hpp
   data/load_task.hpp
   data/loader_statistics.hpp
@@ -75,6 +76,7 @@ set(LOADAX_HEADERS_data
   data/progress.hpp
   data/random_map.hpp
   data/range_loader.hpp
+  data/row_view.hpp
   data/shuffle.hpp
   data/simple_dataset.hpp
   data/slice.hpp

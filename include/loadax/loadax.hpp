@@ -38,12 +38,14 @@
 #include <loadax/data/prefetch_budget.hpp>
 #include <loadax/data/load_task.hpp>
 #include <loadax/data/loader_statistics.hpp>
+#include <loadax/data/row_view.hpp>
 #include <loadax/data/worker_activity.hpp>
 #include <loadax/data/range_loader.hpp>
 #include <loadax/data/engine_state.hpp>
 #include <loadax/data/engine_workers.hpp>
 #include <loadax/data/engine.hpp>
 #include <loadax/data/epoch_view.hpp>
+#include <loadax/data/host_sink.hpp>
 #include <loadax/data/progress.hpp>
 #include <loadax/data/dataloader.hpp>
 #include <loadax/data/map.hpp>

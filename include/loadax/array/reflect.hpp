@@ -222,8 +222,10 @@ struct FieldPointers {};
 /// address.
 template <class T, std::size_t... I>
 consteval bool has_addressable_fields(std::index_sequence<I...>) {
+  // std::addressof, here and below: nvcc refuses `&`.
   return requires {
-    FieldPointers<FieldPointer{&std::get<I>(tie_fields<const T>(shadow<T>.value))}...>{};
+    FieldPointers<FieldPointer{
+        std::addressof(std::get<I>(tie_fields<const T>(shadow<T>.value)))}...>{};
   };
 }
 
@@ -252,7 +254,6 @@ consteval std::string_view last_identifier(std::string_view pretty) {
 /// The name of field I of T.
 template <class T, std::size_t I, std::size_t N = field_count<T>>
 consteval std::string_view field_name() {
-  // nvcc refuses `&` here.
   constexpr auto pointer = std::addressof(std::get<I>(tie_fields<const T, N>(shadow<T>.value)));
   return last_identifier(pretty_name<FieldPointer{pointer}>());
 }
