@@ -34,3 +34,13 @@ TEST_CASE("an iterator behind its last batch, or that was moved from, has none",
     CHECK(contains(message_of<lx::StateError>(use),
                    {"a moved-from Dataloader iterator was used", "hint: use the one"}));
 }
+
+TEST_CASE("a loader or a pass that was moved from is still there", "[data]") {
+  lx::Dataloader loader{lx::SimpleDataset<int>{{1, 2, 3}}, {.batch_size = 3}};
+  auto pass = loader.epoch(0);
+  const auto moved_loader = std::move(loader);
+  const auto moved_pass = std::move(pass);
+  for (const auto& batch :
+       {*moved_loader.begin(), *loader.begin(), *moved_pass.begin(), *pass.begin()})
+    CHECK(lx::get<0>(batch).size() == 3);
+}

@@ -369,7 +369,7 @@ TEST_CASE("options and specs that cannot be are errors", "[feed]") {
   CHECK(contains(message_of<lx::ArgumentError>([&] {
                    lx::ShardedDataloader{data, lx::P("data"), {.global_batch_size = 64}};
                  }),
-                 {"global_batch_size 64", "does not divide by 3", "data", "hint:"}));
+                 {"global_batch_size 64", "does not divide by 3", "data", "\nhint:"}));
   CHECK(contains(message_of<lx::ArgumentError>([&] {
                    lx::ShardedDataloader{data, lx::P("model"), {.global_batch_size = 3}};
                  }),

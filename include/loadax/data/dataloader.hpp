@@ -150,6 +150,9 @@ class Dataloader<D> {
       throw ArgumentError("Dataloader: batch_size is 0", "a batch has at least 1 row");
     (void)detail::engine_options("Dataloader", options);
   }
+  /// To move is to copy, so that no loader is ever empty.
+  Dataloader(const Dataloader&) = default;
+  Dataloader& operator=(const Dataloader&) = default;
 
   const D& dataset() const noexcept { return *dataset_; }
   const DataloaderOptions& options() const noexcept { return options_; }
@@ -171,6 +174,10 @@ class Dataloader<D> {
 template <Dataset D>
 class Dataloader<D>::Pass {
  public:
+  /// To move is to copy.
+  Pass(const Pass&) = default;
+  Pass& operator=(const Pass&) = default;
+
   std::uint64_t epoch() const noexcept { return epoch_; }
 
   /// Starts loading.

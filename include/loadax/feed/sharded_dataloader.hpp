@@ -339,8 +339,8 @@ struct ShardedDataloader<D>::State {
     try {
       return std::make_shared<const LocalRows>(sharding, batch_rows);
     } catch (const ArgumentError& error) {
-      throw ArgumentError(
-          fmt::format("ShardedDataloader: global_batch_size {}: {}", batch_rows, error.what()));
+      throw with_context(fmt::format("ShardedDataloader: global_batch_size {}: ", batch_rows),
+                         error);
     }
   }
 

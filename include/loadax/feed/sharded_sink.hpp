@@ -101,8 +101,7 @@ class ShardedSink {
       try {
         sum += local_bytes<T>(sharding_, slot.shapes.batch_shape(i, global_rows_));
       } catch (const ArgumentError& error) {
-        throw ArgumentError(
-            fmt::format("field '{}': {}", detail::field_text<Example, i>(), error.what()));
+        throw with_context(fmt::format("field '{}': ", detail::field_text<Example, i>()), error);
       }
     });
     if (masked_) sum += local_bytes<bool>(rows_->sharding(), Shape{global_rows_});
