@@ -1,4 +1,4 @@
-# cmake -DCOMPILER=... -DINCLUDES=directory;... -DFILE=... -P compile_error.cmake
+# cmake -DCOMPILER=... -DOPTIONS=... -DINCLUDES=directory;... -DFILE=... -P compile_error.cmake
 #
 # FILE must not compile, and the text on its first line, after "// error: ", must stand within the
 # first five lines that the compiler prints.
@@ -11,7 +11,7 @@ endif()
 set(text "${CMAKE_MATCH_1}")
 
 list(TRANSFORM INCLUDES PREPEND "-I")
-execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only ${INCLUDES} "${FILE}"
+execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only ${OPTIONS} ${INCLUDES} "${FILE}"
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(status EQUAL 0)
   message(FATAL_ERROR "${FILE}: compiles")
