@@ -117,6 +117,7 @@ set(LOADAX_HEADERS_spmd
   spmd/device_context.hpp
   spmd/inout.hpp
   spmd/permute_pairs.hpp
+  spmd/replicas.hpp
   spmd/shard_map.hpp
   spmd/step_results.hpp
   spmd/step_signature.hpp

@@ -91,7 +91,9 @@ build() {
   local directory=$1 quiet=()
   shift
   [[ -t 2 ]] || quiet=(-- --quiet)
-  cmake --build "$loadax_root/$directory" --target "${@:-all}" "${quiet[@]}" >&2
+  # Nothing to do is nothing to say.
+  cmake --build "$loadax_root/$directory" --target "${@:-all}" "${quiet[@]}" |
+    sed '/^ninja: no work to do\.$/d' >&2
 }
 
 # run_tests BUILD_DIRECTORY [CTEST_OPTION...]: shows skips of tests that passed, too.

@@ -1,6 +1,7 @@
 // FSDP in one page: y = relu(x w1 + b1) w2 learns to reproduce its input on 8 simulated devices.
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <tuple>
 #include <vector>
 
@@ -76,7 +77,11 @@ float train_step(lx::DeviceContext& ctx, const Params<lx::View>& params,
   return ctx.pmean(error.squaredNorm() / static_cast<float>(rows), lx::axes("data", "model"));
 }
 
-int main() {
+int main(int argc, char**) {
+  if (argc > 1) {
+    fmt::print(stderr, "fsdp_relu takes no arguments; fsdp_digits and ddp_digits do\n");
+    return 2;
+  }
   std::vector<Example> numbers(100);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = {static_cast<float>(i)};
   const auto dataset = lx::SimpleDataset{numbers}.shuffle(0).map(

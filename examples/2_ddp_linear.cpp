@@ -1,6 +1,7 @@
 // DDP in one page: y = w x learns to reproduce its input on 8 simulated devices.
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <vector>
 
 #include <fmt/core.h>
@@ -28,7 +29,11 @@ float train_step(lx::DeviceContext& ctx, const lx::View<float>& w,
   return ctx.pmean(loss, "data");
 }
 
-int main() {
+int main(int argc, char**) {
+  if (argc > 1) {
+    fmt::print(stderr, "ddp_linear takes no arguments; fsdp_digits and ddp_digits do\n");
+    return 2;
+  }
   std::vector<Example> numbers(100);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = {static_cast<float>(i)};
   const auto dataset = lx::SimpleDataset{numbers}.shuffle(0).map(

@@ -13,9 +13,10 @@ done
 
 name=fsdp_digits
 if (($#)) && [[ $1 != -* ]]; then
-  name=$1
+  name=${1#[0-9]_}
   shift
 fi
+[[ " $* " != *" --help "* ]] || note "examples: ${known[*]}; this is $name"
 if [[ " ${known[*]} " != *" $name "* ]]; then
   note "there is no example $name; known examples:"
   printf '  %s\n' "${known[@]}" >&2
@@ -28,5 +29,6 @@ tests=()
 [[ -f $loadax_root/build/CMakeCache.txt ]] ||
   tests=(-DLOADAX_BUILD_TESTS=OFF -DLOADAX_BUILD_BENCHMARKS=OFF)
 configure build -DCMAKE_BUILD_TYPE=Release -DLOADAX_BUILD_EXAMPLES=ON "${tests[@]}"
+[[ -x $loadax_root/build/examples/$name ]] || note "building $name, about a minute the first time"
 build build "$name"
 exec "$loadax_root/build/examples/$name" "$@"

@@ -101,6 +101,7 @@
 #include <loadax/spmd/permute_pairs.hpp>
 #include <loadax/spmd/device_context.hpp>
 #include <loadax/spmd/inout.hpp>
+#include <loadax/spmd/replicas.hpp>
 #include <loadax/spmd/step_results.hpp>
 #include <loadax/spmd/step_signature.hpp>
 #include <loadax/spmd/shard_map.hpp>

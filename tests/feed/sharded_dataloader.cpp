@@ -369,7 +369,8 @@ TEST_CASE("options and specs that cannot be are errors", "[feed]") {
   CHECK(contains(message_of<lx::ArgumentError>([&] {
                    lx::ShardedDataloader{data, lx::P("data"), {.global_batch_size = 64}};
                  }),
-                 {"global_batch_size 64", "does not divide by 3", "data", "\nhint:"}));
+                 {"64 rows do not divide by 3, over which P(data) splits them",
+                  "\nhint: give a global_batch_size"}));
   CHECK(contains(message_of<lx::ArgumentError>([&] {
                    lx::ShardedDataloader{data, lx::P("model"), {.global_batch_size = 3}};
                  }),

@@ -222,6 +222,33 @@ TEST_CASE("results that should be equal on all devices are compared", "[spmd]") 
       lx::shard_map(mesh_of({2, 2}, {"x", "y"}), std::tuple<>(), lx::P("x"), forgotten, checked)());
 }
 
+TEST_CASE("replicas of an inout argument that a step leaves different are found", "[spmd]") {
+  const auto mesh = mesh_of({2, 2}, {"data", "model"});
+  const lx::MeshScope scope{mesh};
+  auto w = lx::host_to_global_device_array(counting({4}), lx::P("model"));
+  // Gradients that nobody averages over "data".
+  const auto code = [](lx::DeviceContext& ctx, lx::View<float> v) {
+    for (auto& value : v.values()) value += static_cast<float>(ctx.axis_index("data"));
+  };
+  lx::shard_map(mesh, lx::P("model"), lx::P(), code)(lx::inout(w));
+  w = lx::host_to_global_device_array(counting({4}), lx::P("model"));
+  const auto checked = lx::shard_map(mesh, lx::P("model"), lx::P(), code, {.check_replicas = true});
+  CHECK(
+      contains(message_of<lx::ArgumentError>([&] { checked(lx::inout(w)); }),
+               {"argument 0: an inout array should be equal on all devices that hold the same part "
+                "of it, but differs on devices 0 and 2",
+                "pmean", "hint:"}));
+  const auto averaged = lx::shard_map(mesh, lx::P("model"), lx::P(),
+                                      [](lx::DeviceContext& ctx, lx::View<float> v) {
+                                        for (auto& value : v.values())
+                                          value += ctx.psum(1.0f, "data");
+                                      },
+                                      {.check_replicas = true});
+  w = lx::host_to_global_device_array(counting({4}), lx::P("model"));
+  averaged(lx::inout(w));
+  CHECK(lx::global_to_host_array(w) == lx::HostArray<float>({4}, {2, 3, 4, 5}));
+}
+
 TEST_CASE("a destination that overlaps the argument is refused where it cannot be", "[spmd]") {
   const auto mesh = mesh_of({2}, {"x"});
   const auto failing = [&](auto code) {

@@ -40,6 +40,10 @@ enum class Tail {
   /// They are left out of this epoch.
   drop,
   /// The last batch is filled up with zero rows; every batch has a `mask()`, false in those.
+  /// Devices
+  /// then differ in how many rows count: a mean is the psum of the rows' sums over the psum of
+  /// their
+  /// number, not the pmean of means.
   pad
 };
 
@@ -307,7 +311,7 @@ struct ShardedDataloader<D>::State {
       : sharding(std::move(where)), epochs(options.epochs), batch_rows(options.global_batch_size) {
     check(options, *runtime);
     const EngineOptions engine_options = detail::engine_options("ShardedDataloader", options);
-    const auto rows = local_rows();
+    const auto rows = std::make_shared<const LocalRows>(sharding, batch_rows);
     const auto dataset = std::make_shared<const D>(std::move(d));
     Source source(dataset, rows, options, engine_options.depth);
     progress.items_total = source.epoch_samples();
@@ -325,6 +329,12 @@ struct ShardedDataloader<D>::State {
     if (options.global_batch_size == 0)
       throw ArgumentError("ShardedDataloader: global_batch_size is 0",
                           "a batch has at least 1 row");
+    if (batch_rows % sharding.factor(0) != 0)
+      throw ArgumentError(
+          fmt::format("ShardedDataloader: {} rows do not divide by {}, over which {} splits them",
+                      batch_rows, sharding.factor(0), to_string(sharding.spec())),
+          "give a global_batch_size that is a multiple; Tail::pad fills an epoch's last batch "
+          "only");
     if (sharding.mesh().local_positions().empty())
       throw StateError(fmt::format("ShardedDataloader: process {} has no device in the mesh",
                                    sharding.mesh().process_index()),
@@ -333,15 +343,6 @@ struct ShardedDataloader<D>::State {
       if (!runtime.memory(sharding.mesh().devices()[position])->is_host())
         throw NotSupportedError("ShardedDataloader: a device whose memory is not the host's",
                                 "load with Dataloader and place with host_to_global_device_array");
-  }
-
-  std::shared_ptr<const LocalRows> local_rows() const {
-    try {
-      return std::make_shared<const LocalRows>(sharding, batch_rows);
-    } catch (const ArgumentError& error) {
-      throw with_context(fmt::format("ShardedDataloader: global_batch_size {}: ", batch_rows),
-                         error);
-    }
   }
 
   std::uint64_t epoch_of(std::uint64_t batch) const noexcept {

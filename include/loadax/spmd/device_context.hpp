@@ -176,7 +176,8 @@ class DeviceContext {
   }
 
   /// Each member's array divided among the members, and what each got put together: a transposition
-  /// of the members and a dimension. @collective yes
+  /// of the members and a dimension. Tiled, of 4 members, from [8, 3] split along 0 and put
+  /// together along 1: [2, 12]. @collective yes
   /// @throws ArgumentError where there is no such dimension, or it does not divide
   /// @complexity reads this device's part of each other member's x
   template <ArrayStructure S>

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -26,6 +27,7 @@
 #include <loadax/sharding/partition_spec.hpp>
 #include <loadax/spmd/device_context.hpp>
 #include <loadax/spmd/inout.hpp>
+#include <loadax/spmd/replicas.hpp>
 #include <loadax/spmd/step_results.hpp>
 #include <loadax/spmd/step_signature.hpp>
 #include <loadax/spmd/step_state.hpp>
@@ -35,8 +37,9 @@ namespace loadax {
 inline namespace v0 {
 
 struct ShardMapOptions {
-  /// Whether a result whose out_spec replicates it is compared, bit by bit, between this process's
-  /// replicas: finds a forgotten psum. Costs a pass over the result. Numbers are always compared.
+  /// Whether a result or an inout argument that its spec replicates is compared after the step, bit
+  /// by bit, between this process's replicas: finds a forgotten psum. Costs a pass over them.
+  /// Numbers are always compared.
   bool check_replicas = false;
 };
 
@@ -84,7 +87,8 @@ class ShardMap {
                   "them, or inout(...) of one: place it with host_to_global_device_array");
     static_assert(std::is_invocable_v<const F&, DeviceContext&, Part<Args>...>,
                   "loadax: the code of a device must be callable as const with the context and, "
-                  "for each argument, the same structure of views");
+                  "for each argument, the same structure of ConstViews, or of Views where it is "
+                  "given as inout(...)");
     using Result =
         std::remove_cvref_t<std::invoke_result_t<const F&, DeviceContext&, Part<Args>...>>;
     static_assert(
@@ -109,15 +113,20 @@ class ShardMap {
   /// A spec, or a structure of them, with its shardings made.
   template <class Specs>
   using Shardings = rebind_t<Specs, detail::ShardingOf>;
+  /// @throws ArgumentError that begins with `what`
   template <class Specs>
-  static Shardings<Specs> shardings(const Mesh& mesh, const Specs& specs) {
-    return map_structure<detail::ShardingOf>(
-        [&](const LeafPath& path, const auto& spec) {
-          using T = typename structure<std::remove_cvref_t<decltype(spec)>>::element_type;
-          return detail::naming_leaf(
-              path, [&] { return detail::ShardingOf<T>{NamedSharding(mesh, spec)}; });
-        },
-        specs);
+  static Shardings<Specs> shardings(const std::string& what, const Mesh& mesh, const Specs& specs) {
+    try {
+      return map_structure<detail::ShardingOf>(
+          [&](const LeafPath& path, const auto& spec) {
+            using T = typename structure<std::remove_cvref_t<decltype(spec)>>::element_type;
+            return detail::naming_leaf(
+                path, [&] { return detail::ShardingOf<T>{NamedSharding(mesh, spec)}; });
+          },
+          specs);
+    } catch (const ArgumentError& error) {
+      throw with_context(fmt::format("shard_map: {}: ", what), error);
+    }
   }
   template <class>
   struct EachShardings;
@@ -125,14 +134,16 @@ class ShardMap {
   struct EachShardings<std::tuple<Specs...>> {
     using type = std::tuple<Shardings<Specs>...>;
     static type make(const Mesh& mesh, const std::tuple<Specs...>& specs) {
-      return std::apply([&](const auto&... each) { return type{shardings(mesh, each)...}; }, specs);
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return type{shardings(fmt::format("in_spec {}", I), mesh, std::get<I>(specs))...};
+      }(std::index_sequence_for<Specs...>());
     }
   };
 
   struct Step {
     Step(const Mesh& mesh, const InSpecs& in, const OutSpec& out, F f, const ShardMapOptions& o)
         : in_shardings(EachShardings<InSpecs>::make(mesh, in)),
-          out_shardings(shardings(mesh, out)),
+          out_shardings(shardings("out_spec", mesh, out)),
           code(std::move(f)),
           options(o),
           state(mesh, current_runtime()) {}
@@ -164,12 +175,14 @@ class ShardMap {
         DeviceContext context(state, k);
         run(context, k);
       });
+      (check_replicas<I>(std::get<I>(placed)), ...);
     } else {
       detail::StepResults<Result> results(state.mesh().local_positions().size());
       state.run(prepare, [&](std::size_t k) {
         DeviceContext context(state, k);
         results.keep(k, run(context, k), state.arena(k));
       });
+      (check_replicas<I>(std::get<I>(placed)), ...);
       return results.assemble(step_->out_shardings, state.runtime(), step_->options.check_replicas);
     }
   }
@@ -226,6 +239,20 @@ class ShardMap {
     }
   }
 
+  /// That what the step left in an inout argument is the same wherever it should be, if asked.
+  template <std::size_t I, class Arg>
+  void check_replicas([[maybe_unused]] Arg& arg) const {
+    if constexpr (detail::is_inout<Arg>) {
+      if (!step_->options.check_replicas) return;
+      for_each_leaf(
+          [](const LeafPath& path, const auto& array) {
+            detail::compare_replicas(fmt::format("argument {}: {}an inout array", I, path.prefix()),
+                                     array);
+          },
+          arg.get());
+    }
+  }
+
   /// The argument's shards on local device k.
   template <class Arg>
   static auto views(Arg& arg, std::size_t k) {
@@ -250,8 +277,12 @@ class ShardMap {
 /// Maps a function over the shards of its arguments, as JAX's shard_map:
 /// `code(context, shards...)` is the program of one device (see DeviceContext). There is one
 /// in_spec for each argument; an in_spec or out_spec is one PartitionSpec for a whole argument or,
-/// in an `std::tuple` of in_specs, a structure of specs. The code is called by several threads at
-/// once and must be callable as const. The runtime is the one in scope.
+/// in an `std::tuple` of in_specs, a structure of specs; a braced list may hold plain in_specs
+/// only. The code is called by several threads at once and must be callable as const. The runtime
+/// is the one in scope.
+///
+/// `shard_map(mesh, std::tuple{params_specs, P("data")}, std::tuple{P(), P("data")}, step)`: two
+/// arguments, the first one a structure; two results.
 /// @throws ArgumentError for a spec that does not fit the mesh; StateError where the runtime does
 /// not reach the mesh's processes
 template <class... InSpecs, class OutSpec, class F>

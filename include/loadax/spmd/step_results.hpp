@@ -26,6 +26,7 @@
 #include <loadax/sharding/named_sharding.hpp>
 #include <loadax/sharding/partition_spec.hpp>
 #include <loadax/spmd/arena.hpp>
+#include <loadax/spmd/replicas.hpp>
 
 namespace loadax {
 inline namespace v0 {
@@ -94,7 +95,7 @@ class StepResults {
             using T = typename structure<std::remove_cvref_t<decltype(first)>>::element_type;
             return naming_leaf(path, [&] {
               auto array = array_of<T>(*wanted.sharding, runtime, first.shape, leaf++);
-              if (check_replicas) compare_replicas(array);
+              if (check_replicas) compare_replicas("the result", array);
               return array;
             });
           },
@@ -134,37 +135,8 @@ class StepResults {
     const auto devices = sharding.mesh().local_devices();
     for (std::size_t k = 1; k < parts_.size(); ++k)
       if (std::memcmp(&*parts_[k], &*parts_[0], sizeof(Result)) != 0)
-        throw_differ(devices[0], devices[k]);
+        throw differing_replicas("the result", devices[0], devices[k]);
     return *parts_[0];
-  }
-
-  /// Compares each shard with the first one of the same elements.
-  template <class T>
-  static void compare_replicas(const Array<T>& array) {
-    const auto shards = array.addressable_shards();
-    const auto bytes_of = [](const Shard<T>& shard) {
-      std::vector<std::byte> bytes(shard.buffer->bytes());
-      const Box all{{0, bytes.size()}};
-      shard.buffer->memory()
-          .copy_out(copy_of_box(1, all, shard.buffer->data(), all, bytes.data(), all))
-          .wait();
-      return bytes;
-    };
-    for (std::size_t k = 0; k < shards.size(); ++k)
-      for (std::size_t j = 0; j < k; ++j) {
-        if (shards[j].index != shards[k].index) continue;
-        if (bytes_of(shards[j]) != bytes_of(shards[k]))
-          throw_differ(shards[j].device, shards[k].device);
-        break;
-      }
-  }
-
-  [[noreturn]] static void throw_differ(const Device& first, const Device& other) {
-    throw ArgumentError(fmt::format("the result should be equal on all devices that hold the same "
-                                    "part of it, but differs on devices {} and {}",
-                                    first.id, other.id),
-                        "reduce it over the axes that its out_spec does not name, with psum or "
-                        "pmean, or name them");
   }
 
   template <class T>
