@@ -88,12 +88,13 @@ configure() {
 
 # build BUILD_DIRECTORY [TARGET...]: shows progress on a terminal, else only what fails.
 build() {
-  local directory=$1 quiet=()
-  shift
-  [[ -t 2 ]] || quiet=(-- --quiet)
-  # Nothing to do is nothing to say.
-  cmake --build "$loadax_root/$directory" --target "${@:-all}" "${quiet[@]}" |
-    sed '/^ninja: no work to do\.$/d' >&2
+  local command=(cmake --build "$loadax_root/$1" --target "${@:2}")
+  (($# > 1)) || command+=(all)
+  if [[ -t 2 ]]; then
+    "${command[@]}" >&2
+  else
+    "${command[@]}" -- --quiet | sed '/^ninja: no work to do\.$/d' >&2
+  fi
 }
 
 # run_tests BUILD_DIRECTORY [CTEST_OPTION...]: shows skips of tests that passed, too.
