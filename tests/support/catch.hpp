@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/catch_tostring.hpp>
 #include <catch2/generators/catch_generators.hpp>
+using Catch::Approx;
 #else
 #include <catch2/catch.hpp>
 #endif

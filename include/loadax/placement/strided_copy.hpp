@@ -36,11 +36,11 @@ inline StridedCopy copy_of_box(std::size_t itemsize, const Box& box, const void*
                                const Box& from_box, void* to, const Box& to_box) {
   StridedCopy copy{static_cast<const std::byte*>(from), static_cast<std::byte*>(to), itemsize, {}};
   InlineVector<StridedCopy::Repeat, max_rank> inner_first;
-  std::size_t from_stride = itemsize, to_stride = itemsize;
+  std::size_t from_stride = itemsize, to_stride = itemsize, from_offset = 0, to_offset = 0;
   for (std::size_t d = box.size(); d-- > 0;) {
     const std::size_t count = box[d].size();
-    copy.from += (box[d].start - from_box[d].start) * from_stride;
-    copy.to += (box[d].start - to_box[d].start) * to_stride;
+    from_offset += (box[d].start - from_box[d].start) * from_stride;
+    to_offset += (box[d].start - to_box[d].start) * to_stride;
     if (inner_first.empty() && from_stride == copy.row_bytes && to_stride == copy.row_bytes) {
       copy.row_bytes *= count;
     } else if (count != 1) {
@@ -49,6 +49,9 @@ inline StridedCopy copy_of_box(std::size_t itemsize, const Box& box, const void*
     from_stride *= from_box[d].size();
     to_stride *= to_box[d].size();
   }
+  // An array without elements has no memory.
+  if (copy.from != nullptr) copy.from += from_offset;
+  if (copy.to != nullptr) copy.to += to_offset;
   while (!inner_first.empty()) {
     copy.repeats.push_back(inner_first.back());
     inner_first.pop_back();
