@@ -61,7 +61,7 @@ TEST_CASE("a wait longer than the timeout is an error that names the stage and t
     for (const std::size_t hung : {0u, 13u}) {
       const auto check = [&](const auto& dataset, lx::LoadStage stage, Gate& gate) {
         const lx::Dataloader loader{dataset,
-                                    {.batch_size = 8, .num_workers = workers, .timeout = 100ms}};
+                                    {.batch_size = 8, .num_workers = workers, .timeout = 300ms}};
         auto it = loader.begin();
         if (hung > 8) {
           CHECK(it->rows() == 8);
@@ -74,12 +74,11 @@ TEST_CASE("a wait longer than the timeout is an error that names the stage and t
         } catch (const lx::TimeoutError& error) {
           CHECK(error.stage() == name(stage));
           const std::string batch = "batch " + std::to_string(hung / 8);
-          CHECK(contains(error.what(), {batch, "was not loaded within 0.1 s",
+          CHECK(contains(error.what(), {batch, "was not loaded within 0.3 s",
                                         "sample " + std::to_string(hung), name(stage), "hint:"}));
         }
         const auto waited = std::chrono::steady_clock::now() - start;
-        CHECK(waited >= 50ms);
-        CHECK(waited < 10s);
+        CHECK(waited >= 300ms);
         REQUIRE(it.failure() != nullptr);
         CHECK(it.failure()->batch == hung / 8);
         CHECK(it.failure()->sample == hung);

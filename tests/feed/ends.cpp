@@ -59,13 +59,13 @@ TEST_CASE("a stream that hangs is given up after its timeout, and its parts live
       lx::ShardedDataloader loader{
           hanging(gate, 13),
           lx::P("data"),
-          {.global_batch_size = 8, .epochs = 3, .num_workers = workers, .timeout = 100ms}};
+          {.global_batch_size = 8, .epochs = 3, .num_workers = workers, .timeout = 300ms}};
       const auto epoch = *loader.epochs().begin();
       auto it = epoch.begin();
       CHECK(it->get<0>().shape() == lx::Shape{8, 1});
       ++it;
       CHECK(contains(message_of<lx::TimeoutError>([&] { (void)*it; }),
-                     {"transform", "batch 1", "0.1 s", "sample 13", "hint:"}));
+                     {"transform", "batch 1", "0.3 s", "sample 13", "hint:"}));
       CHECK(it.failure()->sample == 13);
       CHECK(it.failure()->stage == lx::LoadStage::transform);
       const auto dead = [](auto use) {
