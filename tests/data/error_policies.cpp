@@ -217,7 +217,11 @@ TEST_CASE("skipped samples are logged once each, as long as they are few") {
           {.batch_size = 10, .num_workers = workers, .on_error = lx::OnError::skip()}};
       CHECK(rows_of(loader) == std::vector<int>(bad, -1));
       CHECK(quiet.lines.size() == std::min<std::size_t>(bad, 21));
-      CHECK(contains(bad > 20 ? quiet.lines.back() : "statistics()", {"statistics()"}));
+      // Whose line comes last is chance.
+      const auto more = std::ranges::count_if(quiet.lines, [](const std::string& line) {
+        return line.find("statistics()") != std::string::npos;
+      });
+      CHECK(more == (bad > 20 ? 1 : 0));
     }
 }
 

@@ -126,10 +126,13 @@ class CollectiveCall {
     return static_cast<const T*>(group.posts[j].data);
   }
 
+  /// An array without elements has nothing to read, and perhaps no memory.
   template <class Read>
   void meet(const T* x, std::size_t count, const T* result, Read&& read) {
-    state_.meet(k_, set_, {x, count * sizeof(T), result, operation_}, what_,
-                std::forward<Read>(read));
+    const auto read_any = [&](const AxisGroup& group, const auto& wait) {
+      if (count > 0) read(group, wait);
+    };
+    state_.meet(k_, set_, {x, count * sizeof(T), result, operation_}, what_, read_any);
   }
 
   static void copy(T* to, const T* from, std::size_t count) {
