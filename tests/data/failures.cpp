@@ -1,15 +1,12 @@
 // What a Dataloader does where something throws.
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <memory>
-#include <pthread.h>
 #include <stdexcept>
 #include <string>
-#include <sys/resource.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include <loadax/core/error.hpp>
@@ -20,6 +17,7 @@
 
 #include "support/catch.hpp"
 #include "support/expect.hpp"
+#include "support/few_threads.hpp"
 #include "support/loading.hpp"
 #include "support/quiet.hpp"
 #include "support/resources.hpp"
@@ -27,6 +25,7 @@
 namespace lx = loadax;
 using loadax_test::batches_of;
 using loadax_test::contains;
+using loadax_test::FewThreads;
 using loadax_test::message_of;
 using loadax_test::Mine;
 using loadax_test::numbers;
@@ -34,38 +33,6 @@ using loadax_test::QuietLog;
 using loadax_test::Resources;
 using loadax_test::worker_counts;
 using namespace std::chrono_literals;
-
-namespace {
-
-/// While it lives, there is memory for the stacks of two threads.
-class FewThreads {
- public:
-  FewThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t large = before_;
-    pthread_attr_setstacksize(&large, stack);
-    pthread_setattr_default_np(&large);
-    getrlimit(RLIMIT_AS, &limit_);
-    std::size_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    rlimit lower = limit_;
-    lower.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + stack / 2 * 5;
-    setrlimit(RLIMIT_AS, &lower);
-  }
-  ~FewThreads() {
-    setrlimit(RLIMIT_AS, &limit_);
-    pthread_setattr_default_np(&before_);
-  }
-  FewThreads(const FewThreads&) = delete;
-  FewThreads& operator=(const FewThreads&) = delete;
-
- private:
-  static constexpr std::size_t stack = std::size_t{1} << 30;
-  pthread_attr_t before_;
-  rlimit limit_;
-};
-
-}  // namespace
 
 TEST_CASE("an exception arrives at its own batch with its own type, after all batches before it") {
   const QuietLog quiet;

@@ -20,12 +20,17 @@ namespace loadax {
 inline namespace v0 {
 namespace detail {
 
-/// A number for a call with its parameters, to compare across devices. (FNV-1a.)
+/// A number for two numbers in order. (A step of FNV-1a.)
+constexpr std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) noexcept {
+  return (hash ^ value) * 0x100000001b3;
+}
+
+/// A number for a call with its parameters, to compare across devices.
 template <class T>
 std::uint64_t operation_code(Collective collective, const Shape& shape,
                              std::initializer_list<std::uint64_t> parameters) {
   std::uint64_t hash = 0xcbf29ce484222325;
-  const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  const auto mix = [&](std::uint64_t value) { hash = mixed(hash, value); };
   mix(static_cast<std::uint64_t>(collective));
   mix(static_cast<std::uint64_t>(element_type_index<T>() + 1) * 1024 + sizeof(T));
   for (const auto parameter : parameters) mix(parameter);

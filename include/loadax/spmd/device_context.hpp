@@ -216,8 +216,7 @@ class DeviceContext {
     expect_apart(Collective::ppermute, x, out, x.data(), nullptr);
     const auto sources = pairs.sources(members(axes));
     std::uint64_t code = 0;
-    for (const auto& source : sources)
-      code = (code ^ source.value_or(~std::size_t{0})) * 0x100000001b3;
+    for (const auto& source : sources) code = detail::mixed(code, source.value_or(~std::size_t{0}));
     call<T>(axes, Collective::ppermute, x.shape(), {code})
         .fetch(x.data(), out.data(), x.size(), sources[static_cast<std::size_t>(axis_index(axes))]);
   }
@@ -301,9 +300,8 @@ class DeviceContext {
 
   /// Elements before a dimension, and from it on.
   static std::pair<std::size_t, std::size_t> split_at(const Shape& shape, std::size_t dimension) {
-    std::size_t outer = 1, inner = 1;
-    for (std::size_t d = 0; d < shape.size(); ++d) (d < dimension ? outer : inner) *= shape[d];
-    return {outer, inner};
+    return {detail::elements_between(shape, 0, dimension),
+            detail::elements_between(shape, dimension, shape.size())};
   }
 
   /// Where this device's block of elements begins in a view.
